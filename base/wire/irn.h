@@ -1,7 +1,7 @@
 // The IRN class: what IRN (R. Mittal, thesis, chapter 4) puts on the wire, in the manufacturer range of BTH
 // opcodes, bits 7-5 = 110, so that neither a RoCE stack nor a dissector takes it for RC. The thesis names the
 // fields (4.4.2 - 4.4.4) and leaves their layout open: this is ours. Operations 0x00 - 0x14 are those of RC;
-// NACK, READ_ACK and READ_NACK are new. Headers behind the BTH, by operation:
+// NACK, READ_ACK, READ_NACK, ACK_BLOCKS and READ_ACK_BLOCKS are new. Headers behind the BTH, by operation:
 //
 //   SEND_* without imm         IRN SEND header
 //   SEND_*_IMM                 IRN SEND header, ImmDt
@@ -16,20 +16,28 @@
 //   NACK                       AETH, IRN SACK
 //   READ_ACK                   -
 //   READ_NACK                  IRN SACK
+//   ACK_BLOCKS                 AETH, IRN blocks
+//   READ_ACK_BLOCKS            IRN blocks
 //
 // Meaning of fields that RC has too:
-//  - BTH PSN of ACK, NACK, READ_ACK, READ_NACK: the cumulative acknowledgement = the PSN that the receiver
+//  - BTH PSN of ACK, NACK, ACK_BLOCKS, READ_ACK, READ_NACK, READ_ACK_BLOCKS: the cumulative acknowledgement =
+//  the PSN that the receiver
 //    expects next (4.2.1), where an RC ACK names the last packet received. Requests are numbered in the sPSN
 //    space, READ responses in rPSN (4.4.4).
 //  - RETH stands in every packet of a WRITE (4.4.3): VA is the address of this packet's first byte, DMALen
 //    the bytes from there to the message's end.
 //  - An atomic is treated as a READ of one packet (4.4.2): its acknowledgement is numbered in rPSN and
 //    acknowledged by READ_ACK, as a READ response.
-//  - The AETH of a NACK, which reports a gap, is an ACK syndrome with credits. RNR and error NAKs are ACK
+//  - ACK_BLOCKS and READ_ACK_BLOCKS, of a receiver with RC3 (chapter 2) that holds something above a gap,
+//    say in TCP's form (RFC 2018) what that is. They are answers to packets of all kinds: out of order, in
+//    order, or duplicate; a packet above the cumulative value came out of order.
+//  - The AETH of a NACK or of ACK_BLOCKS, which report a gap, is an ACK syndrome with credits. RNR and error
+//  NAKs are ACK
 //    packets (0xd1) with their IBTA syndrome; their BTH PSN, the expected one, is that of the refused packet,
 //    and the requester goes back to it (4.4.4).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -113,5 +121,49 @@ struct IrnSack {
   }
 };
 std::string to_string(const IrnSack& header);
+
+// IRN blocks: the packet that drew this answer, and up to three runs of packets above the cumulative value
+// that have arrived: [first, end), the most recently changed one first (RFC 2018, 3 and 4). Unused ones are
+// zero; a block that is empty says nothing.
+//
+//  0                   1                   2                   3
+//  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+// +---------------+-----------------------------------------------+
+// |   reserved    |         PSN that triggered the answer         |
+// +---------------+-----------------------------------------------+
+// |   reserved    |            first PSN of the block             |
+// +---------------+-----------------------------------------------+  three times
+// |   reserved    |          one past the block's last            |
+// +---------------+-----------------------------------------------+
+struct IrnBlocks {
+  struct Block {
+    Psn first, end;
+    friend bool operator==(const Block&, const Block&) = default;
+  };
+  static constexpr std::size_t kSize = 28, kTrigger = 1, kBlocks = 4, kCount = 3, kBlockBytes = 8;
+  Psn trigger;
+  std::array<Block, kCount> blocks;
+  friend bool operator==(const IrnBlocks&, const IrnBlocks&) = default;
+
+  static std::optional<IrnBlocks> parse(std::span<const std::byte> b) { return wire::parse<IrnBlocks>(b); }
+  static IrnBlocks read(std::span<const std::byte, kSize> b) {
+    IrnBlocks header{Psn(wire::load24(b, kTrigger)), {}};
+    for (std::size_t i = 0, at = kBlocks; i < kCount; ++i, at += kBlockBytes)
+      header.blocks[i] = {Psn(wire::load24(b, at + 1)), Psn(wire::load24(b, at + 5))};
+    return header;
+  }
+  void write(std::span<std::byte, kSize> out) const {
+    put(out, 0, trigger);
+    for (std::size_t i = 0, at = kBlocks; i < kCount; ++i, at += kBlockBytes)
+      put(out, at, blocks[i].first), put(out, at + 4, blocks[i].end);
+  }
+
+ private:
+  static void put(std::span<std::byte, kSize> out, std::size_t at, Psn psn) {
+    wire::store8(out, at, 0);
+    wire::store24(out, at + 1, psn.value());
+  }
+};
+std::string to_string(const IrnBlocks& header);
 
 }  // namespace rocelab

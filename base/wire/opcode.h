@@ -25,8 +25,8 @@ enum class Operation : std::uint8_t {
   kReadRequest = 0x0c, kReadResponseFirst = 0x0d, kReadResponseMiddle = 0x0e, kReadResponseLast = 0x0f, kReadResponseOnly = 0x10,
   kAck = 0x11, kAtomicAck = 0x12, kCompareSwap = 0x13, kFetchAdd = 0x14, kSendLastInvalidate = 0x16, kSendOnlyInvalidate = 0x17,
   kFlush = 0x1c, kAtomicWrite = 0x1d,
-  kNack = 0x18, kReadAck = 0x19, kReadNack = 0x1a,  // class IRN only
-  kNotify = 0x01,                                   // class CNP only
+  kNack = 0x18, kReadAck = 0x19, kReadNack = 0x1a, kAckBlocks = 0x1b, kReadAckBlocks = 0x1e,  // class IRN only
+  kNotify = 0x01,                                                                             // class CNP only
 };
 // clang-format on
 
@@ -38,10 +38,10 @@ inline constexpr std::uint8_t kCnpOpcode = make_opcode(TransportClass::kCnp, Ope
 // What lies behind the BTH, in this order on the wire; payload follows.
 // clang-format off
 enum class Header : std::uint8_t {
-  kDeth, kXrcEth, kFeth, kReth, kAtomicEth, kAeth, kAtomicAckEth, kIrnSend, kIrnWqeSn, kIrnSack, kImmDt, kIeth, kCnpReserved, kCount
+  kDeth, kXrcEth, kFeth, kReth, kAtomicEth, kAeth, kAtomicAckEth, kIrnSend, kIrnWqeSn, kIrnSack, kIrnBlocks, kImmDt, kIeth, kCnpReserved, kCount
 };
 inline constexpr std::array<std::uint8_t, static_cast<std::size_t>(Header::kCount)> kHeaderBytes{
-  8,     4,       4,     16,    28,         4,     8,             8,        4,         4,        4,      4,     16};
+  8,     4,       4,     16,    28,         4,     8,             8,        4,         4,        28,         4,      4,     16};
 // clang-format on
 inline constexpr std::size_t kBthBytes = 12;
 
@@ -207,6 +207,8 @@ inline constexpr Row kRows[] = {
     {"IRN_NACK",                           kIrn, Op::kNack,               kOnly,   kResponse,     false, false, with(H::kAeth, H::kIrnSack)},
     {"IRN_READ_ACK",                       kIrn, Op::kReadAck,            kOnly,   kReadAck,      false, false, kBthOnly},
     {"IRN_READ_NACK",                      kIrn, Op::kReadNack,           kOnly,   kReadAck,      false, false, with(H::kIrnSack)},
+    {"IRN_ACKNOWLEDGE_BLOCKS",             kIrn, Op::kAckBlocks,          kOnly,   kResponse,     false, false, with(H::kAeth, H::kIrnBlocks)},
+    {"IRN_READ_ACK_BLOCKS",                kIrn, Op::kReadAckBlocks,      kOnly,   kReadAck,      false, false, with(H::kIrnBlocks)},
 };
 // clang-format on
 
@@ -256,7 +258,7 @@ constexpr bool all(Predicate predicate) {
     if (info.known() && !predicate(info)) return false;
   return true;
 }
-static_assert(std::size(kRows) == 25 + 12 + 2 + 1 + 23 + 26);
+static_assert(std::size(kRows) == 25 + 12 + 2 + 1 + 23 + 28);
 static_assert(all([](const OpcodeInfo& o) { return o.header_bytes % 4 == 0; }),
               "the payload starts on 4 bytes");
 static_assert(all([](const OpcodeInfo& o) { return !o.has_imm() || (o.ends_message() && o.is_request()); }));
@@ -291,6 +293,7 @@ static_assert(opcode_info(0xc4).header_bytes == 20 && opcode_info(0xc7).header_b
 static_assert(opcode_info(0xcc).header_bytes == 32 && opcode_info(0xd8).header_bytes == 20 &&
               opcode_info(0xd9).header_bytes == 12);
 static_assert(opcode_info(0xd7).header_bytes == 24);
+static_assert(opcode_info(0xdb).header_bytes == 44 && opcode_info(0xde).header_bytes == 40);
 static_assert(opcode_info(0xd2).header_bytes == 24 && opcode_info(0xd3).header_bytes == 44);
 static_assert(kMaxRoceHeaderBytes == 44);
 

@@ -47,7 +47,9 @@ TEST(OpcodeTest, KnowsNumbersNamesAndHeaderLengths) {
                                             Want{0xd7, "IRN_SEND_ONLY_WITH_INVALIDATE", 24},
                                             Want{0xd8, "IRN_NACK", 20},
                                             Want{0xd9, "IRN_READ_ACK", 12},
-                                            Want{0xda, "IRN_READ_NACK", 16}}) {
+                                            Want{0xda, "IRN_READ_NACK", 16},
+                                            Want{0xdb, "IRN_ACKNOWLEDGE_BLOCKS", 44},
+                                            Want{0xde, "IRN_READ_ACK_BLOCKS", 40}}) {
     EXPECT_EQ(opcode_info(opcode).name, name);
     EXPECT_EQ(opcode_info(opcode).header_bytes, bytes) << name;
   }
@@ -57,9 +59,9 @@ TEST(OpcodeTest, DoesNotKnowWhatNoClassDefines) {
   std::set<unsigned> known;
   for (unsigned opcode = 0; opcode < 256; ++opcode)
     if (opcode_info(static_cast<std::uint8_t>(opcode)).known()) known.insert(opcode);
-  EXPECT_EQ(known.size(), 89u);
+  EXPECT_EQ(known.size(), 91u);
   for (const unsigned reserved : {0x15u, 0x18u, 0x1eu, 0x2cu, 0x40u, 0x60u, 0x66u, 0x80u, 0x82u, 0xb5u, 0xbcu,
-                                  0xd5u, 0xdbu, 0xe0u, 0xffu})
+                                  0xd5u, 0xdcu, 0xe0u, 0xffu})
     EXPECT_FALSE(known.contains(reserved)) << reserved;
 }
 

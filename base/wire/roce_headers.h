@@ -34,7 +34,8 @@ struct RoceHeaders {
   bool has_gids : 1 = false;   // at NICs: it came as bytes, between the ends that PacketPool::gids_of() tells
   bool has_slack : 1 = false;  // in the shim slot (base/slack.h, PacketPool::slack())
   std::uint8_t dscp = 0;       // of the IP header: what each node takes the class from (base/class_map.h)
-  // RETH; AtomicETH shares va and rkey
+  // RETH; AtomicETH shares va and rkey. ACK_BLOCKS keep their blocks in va, swap_or_add and compare
+  // (irn_blocks_of(), base/wire/roce_packet.h)
   std::uint64_t va = 0;
   RKey rkey;
   std::uint32_t dma_length = 0;
@@ -47,7 +48,7 @@ struct RoceHeaders {
   // IRN class (base/wire/irn.h)
   std::uint32_t wqe_sn = 0;  // recv_WQE_SN or read_WQE_SN, 24 bits
   std::uint32_t offset = 0;  // SEND: packets since the message's first, 24 bits
-  Psn sack;                  // (read) NACK: PSN of the packet that triggered it
+  Psn sack;                  // (read) NACK and ACK_BLOCKS: PSN of the packet that triggered it
 
   friend bool operator==(const RoceHeaders&, const RoceHeaders&) = default;
 };

@@ -9,7 +9,6 @@
 #include "base/wire/deth.h"
 #include "base/wire/feth.h"
 #include "base/wire/immdt.h"
-#include "base/wire/irn.h"
 #include "base/wire/reth.h"
 #include "base/wire/xrc_eth.h"
 
@@ -24,7 +23,8 @@ static_assert(AtomicEth::kSize == bytes_of(Header::kAtomicEth) &&
 static_assert(Aeth::kSize == bytes_of(Header::kAeth) && ImmDt::kSize == bytes_of(Header::kImmDt));
 static_assert(Ieth::kSize == bytes_of(Header::kIeth) && IrnSendHeader::kSize == bytes_of(Header::kIrnSend));
 static_assert(Feth::kSize == bytes_of(Header::kFeth) && IrnWqeSn::kSize == bytes_of(Header::kIrnWqeSn) &&
-              IrnSack::kSize == bytes_of(Header::kIrnSack));
+              IrnSack::kSize == bytes_of(Header::kIrnSack) &&
+              IrnBlocks::kSize == bytes_of(Header::kIrnBlocks));
 
 // Takes headers off the front; the caller has checked the sum of their sizes.
 class Reader {
@@ -94,9 +94,29 @@ void take_irn_headers(Reader& reader, const OpcodeInfo& info, RoceHeaders& r) {
   }
   if (info.has(Header::kIrnWqeSn)) r.wqe_sn = reader.take<IrnWqeSn>().sn;
   if (info.has(Header::kIrnSack)) r.sack = reader.take<IrnSack>().psn;
+  if (info.has(Header::kIrnBlocks)) put_irn_blocks(r, reader.take<IrnBlocks>());
+}
+
+std::uint64_t packed(const IrnBlocks::Block& block) {
+  return std::uint64_t{block.first.value()} << 32 | block.end.value();
+}
+IrnBlocks::Block unpacked(std::uint64_t word) {
+  return {Psn(static_cast<std::uint32_t>(word >> 32) & Psn::kMask),
+          Psn(static_cast<std::uint32_t>(word) & Psn::kMask)};
 }
 
 }  // namespace
+
+IrnBlocks irn_blocks_of(const RoceHeaders& r) {
+  return {r.sack, {unpacked(r.va), unpacked(r.swap_or_add), unpacked(r.compare)}};
+}
+
+void put_irn_blocks(RoceHeaders& r, const IrnBlocks& blocks) {
+  r.sack = blocks.trigger;
+  r.va = packed(blocks.blocks[0]);
+  r.swap_or_add = packed(blocks.blocks[1]);
+  r.compare = packed(blocks.blocks[2]);
+}
 
 std::optional<RoceHeaders> parse_roce_headers(std::span<const std::byte> bytes) {
   if (bytes.size() < kBthBytes) return std::nullopt;
@@ -157,6 +177,7 @@ std::size_t write_roce_headers(const RoceHeaders& r, std::span<std::byte> out) {
   if (info.has(Header::kIrnSend)) writer.put(IrnSendHeader{r.wqe_sn, r.offset});
   if (info.has(Header::kIrnWqeSn)) writer.put(IrnWqeSn{r.wqe_sn});
   if (info.has(Header::kIrnSack)) writer.put(IrnSack{r.sack});
+  if (info.has(Header::kIrnBlocks)) writer.put(irn_blocks_of(r));
   if (info.has(Header::kImmDt)) writer.put(ImmDt{r.imm});
   if (info.has(Header::kIeth)) writer.put(Ieth{RKey{r.imm}});
   if (info.has(Header::kCnpReserved)) writer.put_zeros(bytes_of(Header::kCnpReserved));

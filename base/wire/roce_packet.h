@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "base/wire/irn.h"
 #include "base/wire/opcode.h"
 #include "base/wire/roce_headers.h"
 
@@ -33,6 +34,10 @@ bool read_roce_headers(std::span<const std::byte> bytes, const OpcodeInfo& info,
 // Writes roce_header_bytes(headers) bytes and returns their number. The opcode is known and `out` is long
 // enough (RL_CHECK).
 std::size_t write_roce_headers(const RoceHeaders& headers, std::span<std::byte> out);
+
+// The blocks of (READ_)ACK_BLOCKS, which lie in fields that answers leave free.
+IrnBlocks irn_blocks_of(const RoceHeaders& headers);
+void put_irn_blocks(RoceHeaders& headers, const IrnBlocks& blocks);
 
 // One line: name, QPN, PSN, and the fields that the opcode has.
 std::string to_string(const RoceHeaders& headers);

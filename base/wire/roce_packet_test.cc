@@ -131,6 +131,19 @@ TEST(RocePacketTest, IrnHeadersStandAsTheirDiagramsSay) {
   RoceHeaders read_nack = rxe_headers(0xda, 0x11, 5);
   read_nack.sack = Psn(8);
   expect_headers("da00ffff 00000011 00000005 00000008", read_nack);
+
+  RoceHeaders blocks = rxe_headers(0xdb, 0x11, 0xfffffe);
+  blocks.syndrome = 0x1f;
+  blocks.msn = Msn{9};
+  put_irn_blocks(blocks, {Psn(7), {{{Psn(6), Psn(9)}, {Psn(0xffffff), Psn(2)}, {}}}});
+  expect_headers(
+      "db00ffff 00000011 00fffffe 1f000009 00000007 00000006 00000009 00ffffff 00000002 00000000 00000000",
+      blocks);
+
+  RoceHeaders read_blocks = rxe_headers(0xde, 0x11, 5);
+  put_irn_blocks(read_blocks, {Psn(8), {{{Psn(8), Psn(9)}, {}, {}}}});
+  expect_headers("de00ffff 00000011 00000005 00000008 00000008 00000009 00000000 00000000 00000000 00000000",
+                 read_blocks);
 }
 
 TEST(RocePacketTest, EveryOpcodeRoundTripsWithEveryFieldSet) {
@@ -178,6 +191,10 @@ TEST(RocePacketTest, TextNamesOpcodeAndItsFields) {
             "RC_ACKNOWLEDGE QPN 0xcc PSN 0x100000, AETH RNR NAK 10240us MSN 0");
   EXPECT_EQ(to_string(*parse_roce_headers(from_hex("da00ffff 00000011 00000005 00000008"))),
             "IRN_READ_NACK QPN 0x11 PSN 0x000005, SACK 0x000008");
+  EXPECT_EQ(
+      to_string(*parse_roce_headers(from_hex(
+          "de00ffff 00000011 00000005 00000008 00000008 0000000a 00000000 00000000 00000000 00000000"))),
+      "IRN_READ_ACK_BLOCKS QPN 0x11 PSN 0x000005, for 0x000008, has 0x000008 to 0x00000a");
 }
 
 }  // namespace

@@ -151,6 +151,9 @@ RoceHeaders filled_headers(std::uint8_t opcode, std::size_t payload_length) {
   if (info.has(Header::kIrnSend) || info.has(Header::kIrnWqeSn)) r.wqe_sn = 0xfffffe;
   if (info.has(Header::kIrnSend)) r.offset = 0x800001;
   if (info.has(Header::kIrnSack)) r.sack = Psn(0x00000f);
+  if (info.has(Header::kIrnBlocks))
+    put_irn_blocks(r,
+                   {Psn(0x000010), {{{Psn(0x000010), Psn(0x000012)}, {Psn(0xfffff8), Psn(0x000003)}, {}}}});
   return r;
 }
 

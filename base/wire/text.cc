@@ -86,6 +86,12 @@ std::string to_string(const IrnSendHeader& h) {
 }
 std::string to_string(const IrnWqeSn& h) { return "WQE_SN " + std::to_string(h.sn); }
 std::string to_string(const IrnSack& h) { return "SACK " + psn_text(h.psn); }
+std::string to_string(const IrnBlocks& h) {
+  std::string text = "for " + psn_text(h.trigger);
+  for (const IrnBlocks::Block& block : h.blocks)
+    if (block.first != block.end) text += ", has " + psn_text(block.first) + " to " + psn_text(block.end);
+  return text;
+}
 
 std::string to_string(const RoceHeaders& r) {
   const OpcodeInfo& info = opcode_info(r.opcode);
@@ -107,6 +113,7 @@ std::string to_string(const RoceHeaders& r) {
   add(Header::kIrnSend, IrnSendHeader{r.wqe_sn, r.offset});
   add(Header::kIrnWqeSn, IrnWqeSn{r.wqe_sn});
   add(Header::kIrnSack, IrnSack{r.sack});
+  add(Header::kIrnBlocks, irn_blocks_of(r));
   add(Header::kImmDt, ImmDt{r.imm});
   add(Header::kIeth, Ieth{RKey{r.imm}});
   return text;

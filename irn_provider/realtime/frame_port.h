@@ -68,7 +68,8 @@ class FramePort {
 
 constexpr FramePort::Kind kind_of(const OpcodeInfo& info) {
   using enum FramePort::Kind;
-  if (info.operation == Operation::kAck || info.operation == Operation::kNack || info.role == Role::kReadAck)
+  if (info.operation == Operation::kAck || info.operation == Operation::kNack ||
+      info.operation == Operation::kAckBlocks || info.role == Role::kReadAck)
     return kAck;
   return info.is_response() && info.transport != TransportClass::kIrn ? kAnswer : kData;
 }

@@ -39,6 +39,7 @@ def word24(value: int) -> bytes:
 RETH = struct.pack(">QII", 0x1122334455667788, 0xABCD, 4096)
 ATOMIC = struct.pack(">QIQQ", 0x1000, 0xABCD, 5, 6)
 AETH = b"\x1f" + word24(77)
+BLOCKS = b"".join(b"\0" + word24(psn) for psn in (108, 110, 5, 7, 0, 0))
 
 # name, opcode, what follows the BTH, fields that must be found
 PACKETS: list[tuple[str, int, bytes, dict[str, str]]] = [
@@ -74,6 +75,13 @@ PACKETS: list[tuple[str, int, bytes, dict[str, str]]] = [
     ("NACK", 0xD8, AETH + b"\0" + word24(105), {"sack": "105", "msn": "77"}),
     ("READ ACK", 0xD9, b"", {"payload_length": "0"}),
     ("READ NACK", 0xDA, b"\0" + word24(106), {"sack": "106"}),
+    (
+        "ACK blocks",
+        0xDB,
+        AETH + b"\0" + word24(109) + BLOCKS,
+        {"trigger": "109", "block.first": "108,5", "block.end": "110,7", "msn": "77"},
+    ),
+    ("READ ACK blocks", 0xDE, b"\0" + word24(6) + BLOCKS, {"trigger": "6", "block.end": "110,7"}),
 ]
 
 

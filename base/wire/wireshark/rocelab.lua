@@ -38,6 +38,8 @@ local DETAILS = {
   [0x18] = {"NACK", "aeth", "sack"},
   [0x19] = {"READ ACK"},
   [0x1a] = {"READ NACK", "sack"},
+  [0x1b] = {"Acknowledge Blocks", "aeth", "blocks"},
+  [0x1e] = {"READ ACK Blocks", "blocks"},
 }
 
 local opcode_names = {}
@@ -68,6 +70,9 @@ local f = {
   syndrome = ProtoField.uint8("irn.syndrome", "Syndrome", base.HEX),
   msn = ProtoField.uint24("irn.msn", "MSN", base.DEC),
   sack = ProtoField.uint24("irn.sack", "PSN of the packet that arrived instead", base.DEC),
+  trigger = ProtoField.uint24("irn.trigger", "PSN of the packet that is answered", base.DEC),
+  block_first = ProtoField.uint24("irn.block.first", "Arrived, from PSN", base.DEC),
+  block_end = ProtoField.uint24("irn.block.end", "Arrived, up to before PSN", base.DEC),
   imm = ProtoField.uint32("irn.imm", "Immediate data", base.HEX),
   payload = ProtoField.bytes("irn.payload", "Payload"),
   payload_length = ProtoField.uint32("irn.payload_length", "Payload length", base.DEC),
@@ -91,6 +96,15 @@ local HEADERS = {
   atomic_ack = {8, function(tree, b) tree:add(f.original, b(0, 8)) end},
   wqe_sn = {4, function(tree, b) tree:add(f.wqe_sn, b(1, 3)) end},
   sack = {4, function(tree, b) tree:add(f.sack, b(1, 3)) end},
+  blocks = {28, function(tree, b)
+    tree:add(f.trigger, b(1, 3))
+    for at = 4, 20, 8 do
+      if b(at + 1, 3):uint() ~= b(at + 5, 3):uint() then
+        tree:add(f.block_first, b(at + 1, 3))
+        tree:add(f.block_end, b(at + 5, 3))
+      end
+    end
+  end},
   imm = {4, function(tree, b) tree:add(f.imm, b(0, 4)) end},
   ieth = {4, function(tree, b) tree:add(f.rkey, b(0, 4)) end},
 }

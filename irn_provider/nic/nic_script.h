@@ -18,6 +18,7 @@
 #include "base/wire/frame.h"
 #include "base/wire/opcode.h"
 #include "base/wire/rocc_cnp.h"
+#include "base/wire/roce_packet.h"
 #include "irn_provider/cc/aimd.h"
 #include "irn_provider/cc/p4qcn_rp.h"
 #include "irn_provider/cc/qcn_rp.h"
@@ -317,7 +318,7 @@ class NicScript {
     const std::uint8_t how = byte();
     if (how >= 0xf0) return forge_feedback(s, qp, how);
     if ((how & 1) != 0)
-      h.opcode = static_cast<std::uint8_t>((config_.mode == TransportMode::kIrn ? 0xc0 : 0) | byte() % 27);
+      h.opcode = static_cast<std::uint8_t>((config_.mode == TransportMode::kIrn ? 0xc0 : 0) | byte() % 31);
     if ((how & 2) != 0)
       h.psn = Psn(h.psn.value() + static_cast<std::uint32_t>(static_cast<std::int8_t>(byte())));
     if ((how & 4) != 0) h.syndrome = byte();
@@ -330,12 +331,24 @@ class NicScript {
       h.va = s.base() + word(), h.rkey = key_of(s), h.imm = h.rkey.value, h.dma_length = word();
     if ((how & 64) != 0) p->payload_length = word() % 600;
     if ((how & 128) != 0) h.msn = Msn{byte()}, h.opcode = byte();
+    if (opcode_info(h.opcode).has(Header::kIrnBlocks)) forge_blocks(h);
     if (config_.rc3.levels > 0) h.dscp = config_.rc3.dscp[byte() % 4];
     h.dest = s.qps[qp];
     h.ack_req = true;
     p->payload_length = std::min<std::uint32_t>(p->payload_length, sizeof(forged_payload_));
     p->payload = forged_payload_.data(), p->frame_length = 60;
     deliver(s, std::move(p));
+  }
+  // Near the cumulative value: some true, some that overlap, are empty or reversed, or name what was never
+  // sent.
+  void forge_blocks(RoceHeaders& h) {
+    IrnBlocks said;
+    const auto near = [&] {
+      return Psn(h.psn.value() + static_cast<std::uint32_t>(static_cast<std::int8_t>(byte()) / 8));
+    };
+    said.trigger = near();
+    for (IrnBlocks::Block& block : said.blocks) block = {near(), near()};
+    put_irn_blocks(h, said);
   }
   // Feedback of a switch, with fields that are sometimes right.
   void forge_feedback(Side& s, std::size_t qp, std::uint8_t how) {

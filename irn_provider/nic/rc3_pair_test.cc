@@ -23,10 +23,11 @@ NicConfig rc3_config(std::uint32_t reach = 256) {
 unsigned level_of(const Packet& packet) { return 3u - packet.roce.dscp / 8u; }
 
 void expect_once_each_at_lower_levels(const IrnPair& pair) {
-  std::set<std::uint32_t> sent;
+  std::set<std::uint32_t> sent[2][2];  // by side; requests, READ responses
   for (const Departure& d : pair.log) {
-    if (d.side != 0 || d.packet.kind != PacketKind::kData || d.packet.roce.dscp == kLower) continue;
-    EXPECT_TRUE(sent.insert(d.packet.roce.psn.value()).second) << d.packet.roce.psn.value();
+    if (d.packet.kind != PacketKind::kData || d.packet.roce.dscp == kLower) continue;
+    const bool response = opcode_info(d.packet.roce.opcode).is_read_response();
+    EXPECT_TRUE(sent[d.side][response].insert(d.packet.roce.psn.value()).second) << d.packet.roce.psn.value();
   }
 }
 
@@ -64,7 +65,6 @@ TEST(Rc3PairTest, AMessageLeavesFromBothEnds) {
 TEST(Rc3PairTest, APacketOrTwoHaveNoSecondLoop) {
   IrnPair pair(rc3_config());
   for (const WrOpcode opcode : kAllOperations) pair.post_message(opcode, 100);
-  pair.post_message(WrOpcode::kRead, 20 * kIrnMtu);
   pair.run();
   pair.expect_all_delivered();
   EXPECT_EQ(pair.a.nic.counters().rlp_packets + pair.b.nic.counters().rlp_packets, 0u);
@@ -79,6 +79,20 @@ TEST(Rc3PairTest, AQueuePairOfAnotherClassIsTcp) {
   pair.run();
   pair.expect_all_delivered();
   EXPECT_EQ(pair.a.nic.counters().rlp_packets, 0u);
+}
+
+// Of two ends that rdma_cm connects one has no receiver of RC3's: neither answers by blocks.
+TEST(Rc3PairTest, EndsThatHaveNotAgreedOnItHaveTcpAlone) {
+  IrnPair pair(rc3_config());
+  pair.attr.without_rc3 = true;
+  pair.bring_down_and_up();
+  pair.lose = lose_data(0, {2});
+  pair.post_message(WrOpcode::kWrite, 30 * kIrnMtu);
+  pair.run();
+  pair.expect_all_delivered();
+  EXPECT_EQ(pair.a.nic.counters().rlp_packets, 0u);
+  EXPECT_NE(pair.story(1, kIrnPsn).find("IRN_NACK"), std::string::npos);
+  EXPECT_EQ(pair.story(1, kIrnPsn).find("BLOCKS"), std::string::npos);
 }
 
 struct Losses {
@@ -103,7 +117,7 @@ void drive(IrnPair& pair, Rng& rng, int messages, bool late) {
 TEST(Rc3PairTest, EverythingArrivesOnceWholeAndInOrder) {
   const Losses networks[] = {{0, 0, 0},      {0, 0.3, 0},     {0, 1, 0},        {0.05, 0.05, 0.05},
                              {0.02, 0.5, 0}, {0.1, 0.3, 0.3}, {0.02, 0.02, 0.9}};
-  std::uint64_t ahead = 0, repeated = 0;
+  std::uint64_t ahead = 0, repeated = 0, responses = 0;
   for (const Losses& network : networks)
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
       SCOPED_TRACE(testing::Message() << "loss " << network.tcp << '/' << network.low << '/'
@@ -118,11 +132,46 @@ TEST(Rc3PairTest, EverythingArrivesOnceWholeAndInOrder) {
       drive(pair, rng, 30, seed % 2 == 0);
       pair.expect_all_delivered();
       expect_once_each_at_lower_levels(pair);
+      responses += pair.b.nic.counters().rlp_packets;
       ahead += pair.a.nic.counters().rlp_packets, repeated += pair.a.nic.counters().rlp_repeated;
       if (HasFailure()) return;
     }
   EXPECT_GT(ahead, 5'000u);
+  EXPECT_GT(responses, 1'000u);
   EXPECT_GT(repeated, 100u);
+}
+
+// READ responses leave from both ends, too: 18 that a round trip holds, answered at their levels, by blocks
+// while there is a gap.
+TEST(Rc3PairTest, ResponsesLeaveFromBothEnds) {
+  constexpr std::uint32_t kPackets = 18;
+  NicConfig config = rc3_config();
+  config.rc3.packets = {2, 4, 64, 0};
+  IrnPair pair(config);
+  pair.post_message(WrOpcode::kRead, kPackets * kIrnMtu);
+  pair.run();
+  pair.expect_all_delivered();
+  std::vector<std::pair<std::uint32_t, unsigned>> sent;
+  std::vector<unsigned> answered;
+  std::uint32_t blocks = 0;
+  for (const Departure& d : pair.log) {
+    const OpcodeInfo& info = opcode_info(d.packet.roce.opcode);
+    if (info.is_read_response())
+      sent.emplace_back((d.packet.roce.psn.value() - kIrnPsn) & Psn::kMask, level_of(d.packet));
+    if (info.role == Role::kReadAck) answered.push_back(level_of(d.packet));
+    blocks += info.operation == Operation::kReadAckBlocks;
+  }
+  ASSERT_GE(sent.size(), kPackets);
+  ASSERT_GE(answered.size(), kPackets);
+  for (std::uint32_t i = 0; i < kPackets; ++i) {
+    const std::uint32_t psn = i < 4 ? i : kPackets + 3 - i;
+    const unsigned level = i < 4 ? 0 : i < 6 ? 1 : i < 10 ? 2 : 3;
+    EXPECT_EQ(sent[i], std::pair(psn, level)) << i;
+    EXPECT_EQ(answered[i], level) << i;
+  }
+  EXPECT_EQ(blocks, kPackets - 5) << "all but those that find no gap: to the first four, and to the last";
+  EXPECT_EQ(pair.b.nic.counters().rlp_packets, kPackets - 4);
+  EXPECT_EQ(pair.b.nic.counters().retransmitted_packets, 0u);
 }
 
 // A receiver without WQEs drops what comes at lower levels, counts it, and refuses the primary's copy only.

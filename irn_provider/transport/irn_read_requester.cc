@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/wire/roce_packet.h"
 #include "irn_provider/transport/requester.h"
 
 namespace rocelab {
 
 void IrnReadRequester::start(UnwrappedPsn first) {
-  receiver_.emplace(qp_.nic.config.irn, first);
+  receiver_.emplace(qp_.nic.config.irn, first, qp_.rc3());
   next_rpsn_ = first;
   reads_.clear();
-  answers_.clear();
+  answers_.start(qp_.rc3());
   echo_.clear();
 }
 
@@ -34,15 +35,19 @@ SendEntry* IrnReadRequester::find(UnwrappedPsn rpsn) {
 
 void IrnReadRequester::on_response(const Packet& packet, const OpcodeInfo& info, Time now) {
   if (!receiver_) return;
-  marked_ = packet.ecn == Ecn::kCe;
-  echo_.on_packet(packet);
+  const unsigned level = qp_.level_of(packet);
+  if (level == 0) {
+    marked_ = packet.ecn == Ecn::kCe;
+    echo_.on_packet(packet);
+  }
   const UnwrappedPsn rpsn = unwrap(packet.roce.psn, receiver_->expected());
   const Arrival arrival = receiver_->classify(rpsn);
   NicCounters& c = qp_.counters();
   if (arrival == Arrival::kDuplicate) {
+    if (level > 0) return ++c.rlp_duplicates, answer(rpsn, level);
     ++c.spurious_retransmissions;
     qp_.trace(TraceKind::kDuplicate, now, rpsn, packet.frame_length);
-    return answer(rpsn);
+    return answer(rpsn, level);
   }
   if (arrival == Arrival::kBeyondBitmap) {
     ++c.rx_beyond_bitmap;
@@ -60,7 +65,7 @@ void IrnReadRequester::on_response(const Packet& packet, const OpcodeInfo& info,
   if (arrival == Arrival::kOutOfOrder) {
     ++c.implied_nak_seq_err;
     if (receiver_->discards_out_of_order()) {
-      if (receiver_->take_nack_due()) answer(rpsn);
+      if (receiver_->take_nack_due()) answer(rpsn, level);
       return;
     }
   }
@@ -70,7 +75,7 @@ void IrnReadRequester::on_response(const Packet& packet, const OpcodeInfo& info,
   if (info.has(Header::kAeth)) requester_.take_credits(packet);
   if (arrival == Arrival::kOutOfOrder && length > 0) ++c.ooo_placed_packets;
   receiver_->accept(rpsn, last);
-  answer(rpsn);
+  answer(rpsn, level);
   if (arrival == Arrival::kInOrder) finish_in_order(now);
 }
 
@@ -88,36 +93,42 @@ void IrnReadRequester::finish_in_order(Time now) {
 }
 
 // BTH PSN of an answer is the cumulative value; a NACK also names the response that came instead (4.2.1).
-void IrnReadRequester::answer(UnwrappedPsn rpsn) {
-  const UnwrappedPsn expected = receiver_->expected();
-  push_answer({expected, rpsn > expected ? std::optional(rpsn) : std::nullopt, marked_});
+void IrnReadRequester::answer(UnwrappedPsn rpsn, unsigned level) {
+  push_answer({receiver_->expected(), rpsn, level == 0 && marked_}, level);
 }
 
-void IrnReadRequester::push_answer(const Answer& answer) {
-  if (answers_.size() >= kMaxAnswers) {  // the port is paused for long: as if the network had lost it
-    answers_.pop_front();
-    echo_.drop_oldest();
-  }
-  answers_.push_back(answer);
+void IrnReadRequester::push_answer(const Answer& answer, unsigned level) {
+  const bool dropped = answers_.push(answer, level);
+  if (level > 0) return;
+  if (dropped) echo_.drop_oldest();
   echo_.on_answer();
 }
 
 // The request has arrived and is not sent again, as RC's would be: the responder, which may have given up,
 // hears from its acknowledgement that somebody waits.
 void IrnReadRequester::on_verbs_timeout() {
-  if (!reads_.empty()) push_answer({receiver_->expected(), std::nullopt, false});
+  if (!reads_.empty()) push_answer({receiver_->expected(), receiver_->expected() - 1, false}, 0);
 }
 
 void IrnReadRequester::pull_ack(Packet& packet, Time /*now*/) {
-  const Answer answer = answers_.take_front();
-  qp_.begin(packet, answer.sack ? Operation::kReadNack : Operation::kReadAck, answer.expected);
+  const auto [answer, level] = answers_.take();
+  const bool blocks = receiver_->has_blocks(), nack = answer.trigger > answer.expected;
+  qp_.begin(packet,
+            blocks ? Operation::kReadAckBlocks
+            : nack ? Operation::kReadNack
+                   : Operation::kReadAck,
+            answer.expected);
   packet.kind = PacketKind::kAck;
   packet.ecn = Ecn::kNotEct;
   qp_.mark_as_ack(packet);
-  if (answer.sack) packet.roce.sack = wrap(*answer.sack);
+  if (blocks)
+    put_irn_blocks(packet.roce, receiver_->blocks(answer.trigger));
+  else if (nack)
+    packet.roce.sack = wrap(answer.trigger);
   packet.roce.becn = answer.marked;
   qp_.finish(packet, 0);
-  echo_.put(packet);
+  if (level == 0) return echo_.put(packet);
+  qp_.mark_level(packet, level);
 }
 
 UnwrappedPsn IrnReadRequester::ack_barrier() const { return std::numeric_limits<UnwrappedPsn>::max(); }

@@ -1,13 +1,14 @@
 // IrnReadRequester: IRN's side of a READ at the data sink: responses are numbered in the rPSN space, placed
-// as they come, acknowledged one by one by READ_ACK or READ_NACK, and the READ is finished when everything up
-// to its last response is there. Source: Mittal, 4.4.2 and 4.4.4; a response also proves that its request
-// and all requests before it have arrived.
+// as they come, acknowledged one by one by READ_ACK or READ_NACK (with RC3 at the level of the response), and
+// the READ is finished when everything up to its last response is there. Source: Mittal, 4.4.2 and 4.4.4; a
+// response also proves that its request and all requests before it have arrived.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
 #include "base/ring.h"
+#include "irn_provider/transport/answer_queue.h"
 #include "irn_provider/transport/irn_receiver.h"
 #include "irn_provider/transport/qp_context.h"
 #include "irn_provider/transport/read_requester.h"
@@ -33,20 +34,19 @@ class IrnReadRequester final : public ReadRequester {
   std::uint32_t outstanding() const override { return static_cast<std::uint32_t>(reads_.size()); }
   void flush() override;
   bool has_ack() const override { return !answers_.empty(); }
+  unsigned next_ack_level() const override { return answers_.next_level(); }
   void pull_ack(Packet& packet, Time now) override;
 
  private:
   struct Answer {
     UnwrappedPsn expected = 0;
-    std::optional<UnwrappedPsn> sack;  // READ_NACK
-    bool marked = false;               // the response that it answers came with an ECN mark
+    UnwrappedPsn trigger = 0;  // the response that draws it; above expected: READ_NACK
+    bool marked = false;       // which came with an ECN mark
   };
 
-  static constexpr std::size_t kMaxAnswers = 4096;
-
   SendEntry* find(UnwrappedPsn rpsn);  // the outstanding READ that the response belongs to
-  void answer(UnwrappedPsn rpsn);
-  void push_answer(const Answer& answer);
+  void answer(UnwrappedPsn rpsn, unsigned level);
+  void push_answer(const Answer& answer, unsigned level);
   void finish_in_order(Time now);
 
   QpContext& qp_;
@@ -54,9 +54,9 @@ class IrnReadRequester final : public ReadRequester {
   std::optional<IrnReceiver> receiver_;  // over rPSN
   UnwrappedPsn next_rpsn_ = 0;           // first one of the next READ posted
   Ring<std::uint64_t> reads_;            // numbers of the READs requested and not finished, oldest first
-  Ring<Answer> answers_;
+  AnswerQueue<Answer> answers_;
   bool marked_ = false;  // the response in hand has an ECN mark
-  TelemetryEcho echo_;   // beside answers_
+  TelemetryEcho echo_;   // beside answers_ of the primary's level
 };
 
 }  // namespace rocelab

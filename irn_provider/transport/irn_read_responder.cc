@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "irn_provider/transport/irn_window.h"
 
 namespace rocelab {
 IrnReadResponder::IrnReadResponder(QpContext& qp) : qp_(qp) {}
@@ -21,7 +20,7 @@ void IrnReadResponder::start(UnwrappedPsn first_rpsn) {
 
 void IrnReadResponder::begin() {
   slots_.resize(qp_.attr.max_dest_rd_atomic);
-  sender_ = make_irn_sender(qp_.nic.config, limit_);
+  sender_.use_irn(qp_, limit_);
   started_ = true;
 }
 
@@ -43,12 +42,12 @@ bool IrnReadResponder::fits(std::int64_t sn) const {
   if (sn < next_ || sn >= next_ + std::int64_t{qp_.attr.max_dest_rd_atomic}) return false;
   if (slots_.empty()) return true;
   const Slot& s = slot(sn);
-  return s.sn < 0 || (s.sn != sn && s.sn < next_ && s.end <= sender_->next());
+  return s.sn < 0 || (s.sn != sn && s.sn < next_ && s.end <= sender_.sent_end());
 }
 
 void IrnReadResponder::insert(std::int64_t sn, const RoceHeaders& request, Time now) {
   RL_CHECK(fits(sn));
-  if (sender_ == nullptr) begin();
+  if (!sender_) begin();
   Slot& s = slot(sn);
   if (s.sn >= 0) {
     const UnwrappedPsn una = sender_->una();
@@ -88,32 +87,48 @@ bool IrnReadResponder::execute_next(std::uint32_t msn) {
   s.end = s.first + std::max<std::int64_t>(1, (std::int64_t{s.length} + mtu - 1) / mtu);
   limit_ = s.end;
   ++next_;
+  add_to_low();
   return true;
 }
 
 void IrnReadResponder::on_read_ack(const Packet& packet, const OpcodeInfo& info, Time now) {
   if (!started_) return;
   const UnwrappedPsn una = sender_->una();
-  const UnwrappedPsn expected = unwrap(packet.roce.psn, una);
-  if (expected < una || expected > sender_->next()) return;
-  if (info.operation == Operation::kReadNack) {
-    const UnwrappedPsn sack = unwrap(packet.roce.sack, una);
-    if (sack <= expected || sack >= sender_->next()) return;
-    ++qp_.counters().packet_seq_err;
-    sender_->on_nack(expected, sack, now);
-  } else {
-    sender_->on_ack(expected, now);
-  }
+  const std::int64_t covered = sender_.covered();
+  const unsigned level = qp_.level_of(packet);
+  if (level == 0 ? !hear(packet, info, now) : !sender_.on_low_answer(qp_, packet, info, now)) return;
   while (oldest_ < next_ && slot(oldest_).end <= sender_->una()) slot(oldest_++).sn = -1;
   note_progress(una, now);
   go_on(now);
-  if (qp_.cc) note_answer_to_cc(una, packet, now);
+  add_to_low();
+  if (qp_.cc && level == 0) note_answer_to_cc(covered, packet, now);
 }
 
-void IrnReadResponder::note_answer_to_cc(UnwrappedPsn una_before, const Packet& answer, Time now) {
-  const UnwrappedPsn una = sender_->una();
+// Of the primary's level, or of the only one. False: it is stale or of no honest peer, and changes nothing.
+bool IrnReadResponder::hear(const Packet& packet, const OpcodeInfo& info, Time now) {
+  const bool blocks = info.has(Header::kIrnBlocks);
+  const UnwrappedPsn una = sender_->una(), expected = unwrap(packet.roce.psn, una);
+  const UnwrappedPsn trigger = unwrap(packet.roce.sack, una);
+  const bool nack = info.operation == Operation::kReadNack || (blocks && trigger > expected);
+  if (expected > sender_.sent_end() || (nack && trigger >= sender_.sent_end()) ||
+      (blocks && !sender_.blocks_are_good(packet)))
+    return qp_.count_stray(), false;
+  if (expected < sender_.acknowledged() || (nack && trigger <= expected)) return false;
+  if (nack) {
+    ++qp_.counters().packet_seq_err;
+    sender_->on_nack(expected, trigger, now);
+  } else {
+    sender_->on_ack(expected, now);
+  }
+  if (blocks) sender_.note_blocks(packet, now);
+  return true;
+}
+
+void IrnReadResponder::note_answer_to_cc(std::int64_t covered_before, const Packet& answer, Time now) {
+  const UnwrappedPsn una = sender_.acknowledged();
   qp_.cc->on_ack(CcStream::kResponses,
-                 {una - una_before, answer.roce.becn, una, sender_->next(), PacketPool::telemetry_of(answer)},
+                 {sender_.covered() - covered_before, answer.roce.becn, una, una + sender_.own_out(),
+                  PacketPool::telemetry_of(answer)},
                  now);
   note_losses_to_cc(CcLoss::kRecovery, now);
 }
@@ -126,7 +141,7 @@ void IrnReadResponder::note_losses_to_cc(CcLoss loss, Time now) {
 void IrnReadResponder::note_progress(UnwrappedPsn una_before, Time now) {
   if (sender_->una() == una_before) return;
   idle_periods_ = 0;
-  guard_ = sender_->una() < sender_->next() ? now + qp_.verbs_timeout() : Time::never();
+  guard_ = sender_->una() < sender_.sent_end() ? now + qp_.verbs_timeout() : Time::never();
 }
 
 const IrnReadResponder::Slot& IrnReadResponder::slot_of(UnwrappedPsn rpsn) const {
@@ -158,9 +173,42 @@ void IrnReadResponder::build(Packet& packet, const Slot& s, UnwrappedPsn rpsn, s
   qp_.finish(packet, last ? s.length - static_cast<std::uint32_t>((rpsn - s.first) * mtu) : mtu);
 }
 
+PayloadSource IrnReadResponder::source_of(const Slot& s, UnwrappedPsn rpsn) const {
+  PayloadSource source;
+  source.rkey = s.rkey;
+  source.pd = qp_.init.pd;
+  source.va = s.va + static_cast<std::uint64_t>(rpsn - s.first) * qp_.attr.path_mtu;
+  source.packets = static_cast<std::uint32_t>(s.end - s.first);
+  source.left = static_cast<std::uint32_t>(s.end - rpsn);
+  return source;
+}
+
+// The loop gets the responses of every READ that is executed, as far as the two ends keep account of them.
+void IrnReadResponder::add_to_low() {
+  if (!sender_ || !sender_.has_loop()) return;
+  std::uint64_t& number = sender_.loops().next_message();
+  number = std::max(number, static_cast<std::uint64_t>(oldest_));
+  for (; number < static_cast<std::uint64_t>(next_); ++number) {
+    const Slot& s = slot(static_cast<std::int64_t>(number));
+    if (s.end - s.first > 1 && !sender_.add_to_low(s.first, s.end)) return;
+  }
+}
+
+PayloadSource IrnReadResponder::pull_low(Packet& packet, std::uint8_t syndrome) {
+  return sender_.pull_low(qp_, packet, [&](UnwrappedPsn rpsn) {
+    const Slot& s = slot_of(rpsn);
+    build(packet, s, rpsn, syndrome);
+    return source_of(s, rpsn);
+  });
+}
+
 PayloadSource IrnReadResponder::pull(Packet& packet, std::uint8_t syndrome, Time now) {
-  const NextPacket next = sender_->pull(send_limit(), now);
   if (guard_.is_never()) guard_ = now + qp_.verbs_timeout();
+  if (sender_.has_loop()) [[unlikely]] {
+    if (next_level() > 0) return pull_low(packet, syndrome);
+    qp_.counters().rlp_repeated += sender_.loops().would_repeat(send_limit());
+  }
+  const NextPacket next = sender_->pull(send_limit(), now);
   const Slot& s = slot_of(next.psn);
   build(packet, s, next.psn, syndrome);
   packet.retransmission = next.retransmission;
@@ -169,13 +217,7 @@ PayloadSource IrnReadResponder::pull(Packet& packet, std::uint8_t syndrome, Time
     qp_.cc->on_sent(
         CcStream::kResponses,
         {next.psn, packet.frame(), packet.payload_length, next.psn == s.end - 1, next.retransmission}, now);
-  PayloadSource source;
-  source.rkey = s.rkey;
-  source.pd = qp_.init.pd;
-  source.va = s.va + static_cast<std::uint64_t>(next.psn - s.first) * qp_.attr.path_mtu;
-  source.packets = static_cast<std::uint32_t>(s.end - s.first);
-  source.left = static_cast<std::uint32_t>(s.end - next.psn);
-  return source;
+  return source_of(s, next.psn);
 }
 
 void IrnReadResponder::note_resent(const NextPacket& next, const Packet& packet, Time now) {
@@ -192,7 +234,7 @@ void IrnReadResponder::go_on(Time now) {
   if (!gave_up_) return;
   gave_up_ = false;
   idle_periods_ = 0;
-  guard_ = sender_->una() < sender_->next() ? now + qp_.verbs_timeout() : Time::never();
+  guard_ = sender_->una() < sender_.sent_end() ? now + qp_.verbs_timeout() : Time::never();
   if (!qp_.nic.config.recovery_timers) resend_by_guard(now);
 }
 

@@ -7,7 +7,8 @@
 // that many slots; more for a while when the number became smaller. An atomic is a READ of one packet
 // (4.4.2): it is executed once, in its turn, and its slot keeps the answer for resends. A peer of which
 // nothing has come for retry_cnt + 1 periods of the verbs timeout gets no more, until it asks again: by a
-// READ_ACK, or a further READ (DEVIATIONS.md#irn).
+// READ_ACK, or a further READ (DEVIATIONS.md#irn). With RC3 responses of more than a packet are sent by its
+// loop, too, as messages of a requester are.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 
 #include "irn_provider/transport/payload.h"
 #include "irn_provider/transport/qp_context.h"
-#include "irn_provider/transport/sender_window.h"
+#include "irn_provider/transport/sender_stream.h"
 
 namespace rocelab {
 
@@ -44,7 +45,8 @@ class IrnReadResponder {
   void on_read_ack(const Packet& packet, const OpcodeInfo& info, Time now);
 
   // --- responses
-  bool has_data() const { return sends() && sender_->has_more(send_limit()); }
+  bool has_data() const { return sends() && (sender_.has_low() || sender_->has_more(send_limit())); }
+  unsigned next_level() const { return sender_.next_level(send_limit()); }  // precondition: has_data()
   // What has been asked for is not acknowledged yet, and may still be.
   bool is_answering() const { return sends() && sender_->una() < limit_; }
   PayloadSource pull(Packet& packet, std::uint8_t syndrome, Time now);
@@ -79,9 +81,13 @@ class IrnReadResponder {
     return std::min(limit_, sender_->una() + std::max<std::int64_t>(1, qp_.cc->window()));
   }
   bool execute_atomic_of(Slot& s);
+  bool hear(const Packet& packet, const OpcodeInfo& info, Time now);
+  PayloadSource pull_low(Packet& packet, std::uint8_t syndrome);
+  PayloadSource source_of(const Slot& s, UnwrappedPsn rpsn) const;
+  void add_to_low();
   void build(Packet& packet, const Slot& s, UnwrappedPsn rpsn, std::uint8_t syndrome) const;
   void note_resent(const NextPacket& next, const Packet& packet, Time now);
-  void note_answer_to_cc(UnwrappedPsn una_before, const Packet& answer, Time now);
+  void note_answer_to_cc(std::int64_t covered_before, const Packet& answer, Time now);
   void note_losses_to_cc(CcLoss loss, Time now);
   void note_progress(UnwrappedPsn una_before, Time now);
   void go_on(Time now);
@@ -93,12 +99,12 @@ class IrnReadResponder {
   bool started_ = false;  // there are requests, and the QP is not in ERR
   bool gave_up_ = false;  // no response leaves until the peer is heard again
   std::vector<Slot> slots_;
-  std::unique_ptr<SenderWindow> sender_;  // over rPSN
-  std::int64_t next_ = 0;                 // read_WQE_SN to be executed next
-  std::int64_t oldest_ = 0;               // oldest executed one with responses that are not acknowledged
-  UnwrappedPsn limit_ = 0;                // one past the last rPSN of all executed requests
-  std::uint32_t recoveries_seen_ = 0;     // of the sender: congestion control knows of them
-  Time guard_ = Time::never();            // end of a period of the verbs timeout without progress
+  SenderStream sender_;                // over rPSN
+  std::int64_t next_ = 0;              // read_WQE_SN to be executed next
+  std::int64_t oldest_ = 0;            // oldest executed one with responses that are not acknowledged
+  UnwrappedPsn limit_ = 0;             // one past the last rPSN of all executed requests
+  std::uint32_t recoveries_seen_ = 0;  // of the sender: congestion control knows of them
+  Time guard_ = Time::never();         // end of a period of the verbs timeout without progress
   std::uint32_t idle_periods_ = 0;
   UnwrappedPsn resent_by_guard_ = 0;  // resends below it were begun by the guard
 };

@@ -12,10 +12,11 @@ std::size_t bitmap_size(const IrnConfig& config) {
 
 }  // namespace
 
-IrnReceiver::IrnReceiver(const IrnConfig& config, UnwrappedPsn expected)
+IrnReceiver::IrnReceiver(const IrnConfig& config, UnwrappedPsn expected, bool sacks)
     : go_back_n_(config.go_back_n),
       arrived_(bitmap_size(config), expected),
-      last_(bitmap_size(config), expected) {}
+      last_(bitmap_size(config), expected),
+      runs_(sacks ? std::make_unique<SackRuns>() : nullptr) {}
 
 Arrival IrnReceiver::classify(UnwrappedPsn psn) const {
   if (psn < expected() || arrived_.test(psn)) return Arrival::kDuplicate;
@@ -37,6 +38,7 @@ std::uint32_t IrnReceiver::accept(UnwrappedPsn psn, bool last) {
   if (last) last_.set(psn);
   if (psn != before) {
     ++beyond_;
+    if (runs_) runs_->add(psn, arrived_);
     return 0;
   }
   const UnwrappedPsn after = arrived_.first_zero(before);
@@ -45,6 +47,7 @@ std::uint32_t IrnReceiver::accept(UnwrappedPsn psn, bool last) {
   arrived_.advance(after);
   last_.advance(after);
   nacked_ = false;
+  if (runs_) runs_->pass(after);
   return static_cast<std::uint32_t>(completed);
 }
 
@@ -58,6 +61,7 @@ void IrnReceiver::forget(UnwrappedPsn psn) {
   arrived_.reset(psn);
   last_.reset(psn);
   --beyond_;
+  if (runs_) runs_->forget(psn);
 }
 
 bool IrnReceiver::take_nack_due() {

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "irn_provider/transport/nic_config.h"
 #include "irn_provider/transport/psn_bitmap.h"
+#include "irn_provider/transport/sack_runs.h"
 
 namespace rocelab {
 
@@ -22,7 +24,8 @@ enum class Arrival : std::uint8_t {
 
 class IrnReceiver {
  public:
-  IrnReceiver(const IrnConfig& config, UnwrappedPsn expected);
+  // `sacks`: it tells what it holds above a gap by blocks, as RC3's does (Mittal, 2.3.1).
+  IrnReceiver(const IrnConfig& config, UnwrappedPsn expected, bool sacks = false);
 
   std::size_t capacity() const { return arrived_.capacity(); }
   UnwrappedPsn expected() const { return arrived_.head(); }  // everything below has arrived
@@ -40,6 +43,10 @@ class IrnReceiver {
   // Go-back-N only: whether the hole at expected() still has to be NACKed; asking says that it is being done.
   bool take_nack_due();
   bool holds_packets() const { return beyond_ > 0; }  // something above a hole has arrived
+  bool has_blocks() const { return beyond_ > 0 && runs_ != nullptr; }
+  IrnBlocks blocks(UnwrappedPsn trigger) const {
+    return runs_->blocks(trigger);
+  }  // precondition: has_blocks()
 
  private:
   bool go_back_n_;
@@ -47,6 +54,7 @@ class IrnReceiver {
   std::size_t beyond_ = 0;  // packets in the bitmap, all of them above a hole
   PsnBitmap arrived_;       // head is the expected PSN
   PsnBitmap last_;          // of these: last packets of messages
+  std::unique_ptr<SackRuns> runs_;
 };
 
 }  // namespace rocelab

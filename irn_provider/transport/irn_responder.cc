@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/wire/aeth.h"
+#include "base/wire/roce_packet.h"
 #include "irn_provider/transport/receive_wqe.h"
 
 namespace rocelab {
@@ -14,11 +15,10 @@ IrnResponder::IrnResponder(QpContext& qp, ReceiveQueue& receive_queue)
 
 void IrnResponder::start(Time /*now*/) {
   const UnwrappedPsn first = qp_.attr.rq_psn & Psn::kMask;
-  receiver_.emplace(qp_.nic.config.irn, first);
+  receiver_.emplace(qp_.nic.config.irn, first, qp_.rc3());
   last_.clear();
-  answers_.clear();
-  low_answers_ = qp_.rc3() ? std::make_unique<LowAnswers>() : nullptr;
-  waiting_ = level_ = 0;
+  answers_.start(qp_.rc3());
+  level_ = 0;
   echo_.clear();
   reads_.start(first);
   held_ = Verdict::kAccept;
@@ -190,7 +190,7 @@ bool IrnResponder::complete_next(const LastPacket& last, Time now) {
   msn_ = (msn_ + 1) & Psn::kMask;
   if (!complete(last, now)) return fail(kNakInvalidRequest, last.psn, false), false;
   // Acknowledged, but nothing behind it is (refuse_invalidate).
-  if (qp_.failed()) return push_answer({.psn = last.psn + 1, .msn = msn_}), false;
+  if (qp_.failed()) return push_answer({.psn = last.psn + 1, .trigger = last.psn, .msn = msn_}), false;
   message_start_ = last.psn + 1;
   return true;
 }
@@ -224,7 +224,8 @@ bool IrnResponder::complete(const LastPacket& last, Time now) {
 void IrnResponder::refuse(Verdict verdict, UnwrappedPsn psn, Time now) {
   if (verdict == Verdict::kRnr) {
     ++qp_.counters().out_of_buffer;
-    return push_answer({.psn = psn, .syndrome = rnr_syndrome(qp_.attr.min_rnr_timer), .msn = msn_});
+    return push_answer(
+        {.psn = psn, .trigger = psn, .syndrome = rnr_syndrome(qp_.attr.min_rnr_timer), .msn = msn_});
   }
   if (reads_.is_answering()) {  // which ends with the connection
     held_ = verdict;
@@ -242,61 +243,42 @@ void IrnResponder::refuse_held(Time now) {
 }
 
 void IrnResponder::fail(std::uint8_t nak, UnwrappedPsn psn, bool by_cqe) {
-  push_answer({.psn = psn, .syndrome = nak, .msn = msn_});
+  push_answer({.psn = psn, .trigger = psn, .syndrome = nak, .msn = msn_});
   refuse_for_good(qp_, nak, by_cqe);
 }
 
 // Every packet draws its own answer with the cumulative value; out of order a NACK that names the packet as
 // well (4.2.1).
 void IrnResponder::answer(UnwrappedPsn psn) {
-  const UnwrappedPsn expected = receiver_->expected();
-  push_answer({.psn = expected, .sack = psn, .nack = psn > expected, .msn = msn_});
-}
-
-unsigned IrnResponder::low_level() const {
-  if (!low_answers_) return 0;
-  for (unsigned level = 1; level <= low_answers_->size(); ++level)
-    if (!(*low_answers_)[level - 1].empty()) return level;
-  return 0;
+  push_answer({.psn = receiver_->expected(), .trigger = psn, .msn = msn_});
 }
 
 // A NAK that a packet of a lower level draws beside its own answer is of the primary's level.
-void IrnResponder::push_answer(const Answer& answer) {
+void IrnResponder::push_answer(Answer answer) {
   if (level_ > 0 && !answer.syndrome) {
-    Ring<Answer>& low = (*low_answers_)[level_ - 1];
-    if (low.size() >= kMaxAnswers) low.pop_front(), --waiting_;
-    ++waiting_;
-    return low.push_back(answer);
+    answers_.push(answer, level_);
+    return;
   }
-  if (answers_.size() >= kMaxAnswers) {  // the port is paused for long: as if the network had lost it
-    answers_.pop_front();
-    --waiting_;
-    echo_.drop_oldest();
-  }
-  ++waiting_;
-  answers_.push_back(answer);
-  answers_.back().marked = marked_;
+  answer.marked = marked_;
+  if (answers_.push(answer)) echo_.drop_oldest();
   echo_.on_answer();
 }
 
 inline void IrnResponder::put(Packet& packet, const Answer& answer) const {
-  qp_.begin(packet, answer.nack ? Operation::kNack : Operation::kAck, answer.psn);
-  if (answer.nack) packet.roce.sack = wrap(answer.sack);
+  const bool blocks = receiver_->has_blocks() && !answer.syndrome, nack = answer.trigger > answer.psn;
+  qp_.begin(packet, blocks ? Operation::kAckBlocks : nack ? Operation::kNack : Operation::kAck, answer.psn);
+  if (blocks)
+    put_irn_blocks(packet.roce, receiver_->blocks(answer.trigger));
+  else if (nack)
+    packet.roce.sack = wrap(answer.trigger);
   packet.roce.becn = answer.marked;
   qp_.finish_ack(packet, answer.syndrome.value_or(credits()), answer.msn);
 }
 
 void IrnResponder::pull_ack(Packet& packet, Time /*now*/) {
-  --waiting_;
-  if (answers_.empty()) [[unlikely]]
-    return pull_low_ack(packet);
-  put(packet, answers_.take_front());
-  echo_.put(packet);
-}
-
-void IrnResponder::pull_low_ack(Packet& packet) {
-  const unsigned level = low_level();
-  put(packet, (*low_answers_)[level - 1].take_front());
+  const auto [answer, level] = answers_.take();
+  put(packet, answer);
+  if (level == 0) return echo_.put(packet);
   qp_.mark_level(packet, level);
 }
 

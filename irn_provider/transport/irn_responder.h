@@ -7,17 +7,16 @@
 // NAK or an error NAK; an error NAK, which ends the connection, when the READs before it have been answered.
 //
 // RC3 (Mittal, 2.3.1): a packet of a lower level is taken as any other, and its answer, which says the same
-// (the true cumulative value, and the packet), leaves at the level of the packet. One that would be refused
+// (the true cumulative value, and the packet), leaves at the level of the packet. Answers of all levels say
+// by blocks what is held above a gap when they leave. A packet that would be refused
 // is dropped whatever its place: TCP's copy draws what is due, and no shared receive WQE is taken for it.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
-#include "base/ring.h"
+#include "irn_provider/transport/answer_queue.h"
 #include "irn_provider/transport/irn_read_responder.h"
 #include "irn_provider/transport/irn_receiver.h"
 #include "irn_provider/transport/qp_context.h"
@@ -37,11 +36,12 @@ class IrnResponder final : public Responder {
   void on_request(const Packet& packet, const OpcodeInfo& info, Time now) override;
   void on_read_ack(const Packet& packet, const OpcodeInfo& info, Time now) override;
   void flush(Time now) override;
-  bool has_ack() const override { return waiting_ > 0; }
-  unsigned next_ack_level() const override { return answers_.empty() ? low_level() : 0; }
+  bool has_ack() const override { return !answers_.empty(); }
+  unsigned next_ack_level() const override { return answers_.next_level(); }
   void pull_ack(Packet& packet, Time now) override;
   bool has_data() const override { return reads_.has_data(); }
   PayloadSource pull_data(Packet& packet, Time now) override;
+  unsigned next_data_level() const override { return reads_.next_level(); }
   Time not_before() const override { return reads_.not_before(); }
   void on_timeout(Time now) override;
   Time next_timeout() const override { return reads_.next_timeout(); }
@@ -74,9 +74,8 @@ class IrnResponder final : public Responder {
   };
 
   struct Answer {
-    UnwrappedPsn psn = 0;   // cumulative value, or the refused packet
-    UnwrappedPsn sack = 0;  // NACK: the packet that came instead
-    bool nack = false;
+    UnwrappedPsn psn = 0;      // cumulative value, or the refused packet
+    UnwrappedPsn trigger = 0;  // the packet that draws it; above psn: it came instead
     std::optional<std::uint8_t> syndrome =
         {};  // RNR or error NAK; otherwise credits as they are when it leaves
     std::uint32_t msn = 0;
@@ -102,12 +101,10 @@ class IrnResponder final : public Responder {
   void refuse_held(Time now);
   void fail(std::uint8_t nak, UnwrappedPsn psn, bool by_cqe);
   void answer(UnwrappedPsn psn);
-  void push_answer(const Answer& answer);
+  void push_answer(Answer answer);
   void put(Packet& packet, const Answer& answer) const;
-  void pull_low_ack(Packet& packet);
   void on_low_request(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now);
   bool takes_early(const OpcodeInfo& info) const;
-  unsigned low_level() const;  // the first below the primary's with answers; 0: none
 
   std::int64_t receive_sn(const Packet& packet) const;
   std::int64_t read_sn(const Packet& packet) const;
@@ -115,20 +112,15 @@ class IrnResponder final : public Responder {
   std::uint8_t credits() const;
   std::vector<LastPacket>::iterator find_last(UnwrappedPsn psn);  // of that PSN, or the next one; or the end
 
-  static constexpr std::size_t kMaxAnswers = 4096;
-
   QpContext& qp_;
   ReceiveQueue& receive_queue_;
   IrnReadResponder reads_;
   std::optional<IrnReceiver> receiver_;  // over sPSN
   std::vector<LastPacket> last_;         // that have arrived of messages that are not complete, by PSN
-  Ring<Answer> answers_;
-  using LowAnswers = std::array<Ring<Answer>, Rc3Config::kMostLevels - 1>;
-  std::unique_ptr<LowAnswers> low_answers_;  // RC3: by level - 1
-  TelemetryEcho echo_;                       // beside answers_
-  Verdict held_ = Verdict::kAccept;          // of the packet that is expected and came: not answered yet
+  AnswerQueue<Answer> answers_;
+  TelemetryEcho echo_;               // beside answers_ of the primary's level
+  Verdict held_ = Verdict::kAccept;  // of the packet that is expected and came: not answered yet
   std::uint32_t msn_ = 0;
-  std::uint16_t waiting_ = 0;       // answers, of all levels
   std::uint8_t level_ = 0;          // of the packet in hand
   bool marked_ = false;             // the packet in hand has an ECN mark
   UnwrappedPsn message_start_ = 0;  // first PSN of the oldest message that is not complete

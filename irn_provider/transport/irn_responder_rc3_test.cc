@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/wire/aeth.h"
+#include "base/wire/roce_packet.h"
 #include "irn_provider/transport/irn_responder_fixture.h"
 
 namespace rocelab {
@@ -33,7 +34,9 @@ TEST_F(Rc3ResponderTest, AnswersLeaveAtTheLevelOfTheirPacketHighestFirst) {
   send(Operation::kSendFirst, 0, 0, 0, full('a'));
   ASSERT_TRUE(responder_->has_ack());
   EXPECT_EQ(responder_->next_ack_level(), 0u);
-  expect_ack(1, 0);
+  const Packet own = pull();
+  EXPECT_EQ(own.roce.dscp, config_.roce_dscp);
+  EXPECT_EQ(own.roce.psn, wrap(kStart + 1));
   EXPECT_EQ(responder_->next_ack_level(), 1u);
   const Packet first = pull();
   EXPECT_EQ(first.roce.dscp, 16);
@@ -50,6 +53,44 @@ TEST_F(Rc3ResponderTest, AnswersLeaveAtTheLevelOfTheirPacketHighestFirst) {
   EXPECT_EQ(all.roce.dscp, 1);
   EXPECT_EQ(all.roce.psn, wrap(kStart + 4)) << "the true cumulative value";
   EXPECT_EQ(memory(0, 3 * kMtu + 3), full('a') + full('b') + full('c') + "end");
+}
+
+// At every level, as of the moment when it leaves; without a gap a plain ACK.
+TEST_F(Rc3ResponderTest, AnswersSayByBlocksWhatIsHeldAboveAGap) {
+  const auto write_low = [&](UnwrappedPsn psn, std::uint8_t dscp) {
+    Packet p = low(Operation::kWriteMiddle, psn, full('x'), dscp);
+    p.roce.va = base() + static_cast<std::uint64_t>(psn) * kMtu, p.roce.rkey = key_;
+    p.roce.dma_length = 40 * kMtu;
+    deliver(p);
+  };
+  const auto expect_blocks = [&](UnwrappedPsn expected, UnwrappedPsn trigger,
+                                 std::vector<std::pair<UnwrappedPsn, UnwrappedPsn>> blocks) {
+    const Packet p = pull();
+    EXPECT_EQ(opcode_info(p.roce.opcode).name, "IRN_ACKNOWLEDGE_BLOCKS");
+    EXPECT_EQ(p.roce.psn, wrap(kStart + expected));
+    IrnBlocks wanted{wrap(kStart + trigger), {}};
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      wanted.blocks[i] = {wrap(kStart + blocks[i].first), wrap(kStart + blocks[i].second)};
+    EXPECT_EQ(irn_blocks_of(p.roce), wanted) << to_string(irn_blocks_of(p.roce));
+  };
+  write(Operation::kWriteFirst, 0, 0, full('a'), 40 * kMtu);
+  expect_ack(1, 0);
+  write_low(39, 16);
+  expect_blocks(1, 39, {{39, 40}});
+  write_low(20, 16), write_low(38, 16);
+  expect_blocks(1, 20, {{38, 40}, {20, 21}});
+  expect_blocks(1, 38, {{38, 40}, {20, 21}});
+  write(Operation::kWriteMiddle, 1, kMtu, full('b'), 39 * kMtu);  // in order, and there is a gap
+  expect_blocks(2, 1, {{38, 40}, {20, 21}});
+  write(Operation::kWriteMiddle, 1, kMtu, full('b'), 39 * kMtu);  // again
+  expect_blocks(2, 1, {{38, 40}, {20, 21}});
+  for (UnwrappedPsn psn = 2; psn < 38; ++psn)
+    if (psn != 20) write_low(psn, 8);
+  for (int i = 0; i < 35; ++i) {
+    const Packet p = pull();
+    EXPECT_EQ(p.roce.dscp, 8);
+    EXPECT_NE(opcode_info(p.roce.opcode).operation, Operation::kAckBlocks) << "nothing is missing any more";
+  }
 }
 
 TEST_F(Rc3ResponderTest, WhatWouldBeRefusedIsDroppedAndCounted) {

@@ -24,6 +24,11 @@ void PsnBitmap::set(UnwrappedPsn psn) {
   words_[word_of(psn)] |= bit_of(psn);
 }
 
+void PsnBitmap::set(UnwrappedPsn from, UnwrappedPsn to) {
+  RL_CHECK(from >= head_ && to <= end());
+  for (; from < to; from = std::min(to, next_word(from))) words_[word_of(from)] |= mask_of(from, to);
+}
+
 void PsnBitmap::reset(UnwrappedPsn psn) {
   RL_CHECK(covers(psn));
   words_[word_of(psn)] &= ~bit_of(psn);
@@ -37,6 +42,17 @@ UnwrappedPsn PsnBitmap::first_zero(UnwrappedPsn from) const {
     from = next_word(from);
   }
   return end();
+}
+
+UnwrappedPsn PsnBitmap::run_start(UnwrappedPsn end) const {
+  RL_CHECK(covers(end));
+  while (end > head_) {
+    const UnwrappedPsn first = std::max(head_, next_word(end - 1) - static_cast<UnwrappedPsn>(kBits));
+    const std::uint64_t zeros = ~words_[word_of(first)] & mask_of(first, end);
+    if (zeros != 0) return next_word(first) - std::countl_zero(zeros);
+    end = first;
+  }
+  return head_;
 }
 
 std::size_t PsnBitmap::popcount(UnwrappedPsn from, UnwrappedPsn to) const {

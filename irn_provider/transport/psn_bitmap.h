@@ -25,9 +25,12 @@ class PsnBitmap {
 
   bool test(UnwrappedPsn psn) const { return covers(psn) && (words_[word_of(psn)] & bit_of(psn)) != 0; }
   void set(UnwrappedPsn psn);
-  void reset(UnwrappedPsn psn);  // its bit is zero again
+  void set(UnwrappedPsn from, UnwrappedPsn to);  // all of [from, to), which lies in [head, end()]
+  void reset(UnwrappedPsn psn);                  // its bit is zero again
   // The first PSN at or after `from` (inside the ring) whose bit is zero; end() when there is none.
   UnwrappedPsn first_zero(UnwrappedPsn from) const;
+  UnwrappedPsn run_start(
+      UnwrappedPsn end) const;  // first of the ones that end before `end` (inside the ring)
   // Ones in [from, to), which lies in [head, end()].
   std::size_t popcount(UnwrappedPsn from, UnwrappedPsn to) const;
   // The shift: bits below `head` are forgotten, those that enter at the end are zero. `head` never moves

@@ -65,7 +65,12 @@ TEST(PsnBitmapTest, AgreesWithASetOverRandomOperations) {
     std::set<UnwrappedPsn> model;
     for (int step = 0; step < 3000; ++step) {
       const auto at = [&] { return map.head() + static_cast<UnwrappedPsn>(rng.below(capacity)); };
-      if (rng.bernoulli(0.8)) {
+      if (rng.bernoulli(0.1)) {
+        const UnwrappedPsn first = at(),
+                           end = first + static_cast<UnwrappedPsn>(rng.below(map.end() - first + 1));
+        map.set(first, end);
+        for (UnwrappedPsn psn = first; psn < end; ++psn) model.insert(psn);
+      } else if (rng.bernoulli(0.8)) {
         const UnwrappedPsn psn = at();
         map.set(psn);
         model.insert(psn);
@@ -79,6 +84,9 @@ TEST(PsnBitmapTest, AgreesWithASetOverRandomOperations) {
       UnwrappedPsn zero = from;
       while (zero < map.end() && model.contains(zero)) ++zero;
       ASSERT_EQ(map.first_zero(from), zero) << capacity << " step " << step;
+      UnwrappedPsn start = from;
+      while (start > map.head() && model.contains(start - 1)) --start;
+      ASSERT_EQ(map.run_start(from), start) << capacity << " step " << step;
     }
   }
 }

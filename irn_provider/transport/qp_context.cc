@@ -44,7 +44,7 @@ void QpContext::follow_path() {
 
 void QpContext::connect(Time now) {
   const bool plain = init.type == QpType::kRc && mark_of(attr.path).dscp == nic.config.roce_dscp;
-  level_marks_ = plain ? nic.config.rc3.levels : std::uint8_t{0};
+  level_marks_ = plain && !attr.without_rc3 ? nic.config.rc3.levels : std::uint8_t{0};
   follow_path();
   if (nic.config.cc.in_use() && controlled()) take_limiter(now);
 }

@@ -80,6 +80,7 @@ class QpContext {
     return reliable() || (init.type == QpType::kUc && (needs.cnps || needs.feedback));
   }
   NicCounters& counters() const { return nic.counters; }
+  void count_stray() const { ++counters().rx_stray_answers; }  // an answer to what was never sent
   Duration verbs_timeout()
       const;  // one period of the local ACK timeout (IBTA 9.7.6.1.3); infinite when it is off
   MemoryView view() const { return view(init.pd); }

@@ -35,7 +35,11 @@ class QueuePair {
   bool is_datagram() const { return context_.init.type == QpType::kUd; }
   bool data_class_varies() const { return context_.data_class_varies(); }
   // Of the packet that pull_data(now) would give. Precondition: has_data(now).
-  Tc next_class(Time now) { return responder_is_next(now) ? context_.read_tc() : requester_.next_class(); }
+  Tc next_class(Time now) {
+    if (!responder_is_next(now)) return requester_.next_class();
+    const unsigned level = responder_->next_data_level();
+    return level > 0 ? context_.tc_of_level(level) : context_.read_tc();
+  }
   QpProgress progress() const;
 
   bool modify(const QpAttr& attr, Time now);  // false: no such transition, or an attribute that cannot be
@@ -85,12 +89,16 @@ class QueuePair {
   bool sends() const { return context_.init.type != QpType::kXrcTgt; }
   bool receives() const { return context_.init.type != QpType::kXrcIni; }
   bool transmits() const { return context_.attr.state >= QpState::kRtr; }  // in ERR only answers are left
-  // READ_ACKs are of the primary's level.
+  // Of the two sides' answers, and of their data, the one of the higher level leaves first.
   bool responder_acks() const {
-    return responder_->has_ack() &&
-           (!ack_class_varies() || responder_->next_ack_level() == 0 || !requester_.has_ack());
+    return responder_->has_ack() && (!ack_class_varies() || !requester_.has_ack() ||
+                                     responder_->next_ack_level() <= requester_.next_ack_level());
   }
-  unsigned next_ack_level() const { return responder_acks() ? responder_->next_ack_level() : 0; }
+  unsigned next_ack_level() const {
+    return responder_acks()       ? responder_->next_ack_level()
+           : requester_.has_ack() ? requester_.next_ack_level()
+                                  : 0;
+  }
   bool may_be_from_peer(const Packet& packet) const;  // where its node does not say it all
   // Whether a side has data that may leave now, and when data that it has may leave: at or before now, at
   // once.
@@ -101,7 +109,12 @@ class QueuePair {
     return serves_reads_ && responder_->has_data() && (!holds_back_ || responder_not_before(now) <= now);
   }
   bool responder_is_next(Time now) const {
-    return responder_ready(now) && (responder_turn_ || !requester_ready(now) || requester_.has_low_only());
+    if (!responder_ready(now) || !requester_ready(now)) return responder_ready(now);
+    if (context_.rc3()) [[unlikely]] {
+      const unsigned theirs = responder_->next_data_level(), ours = requester_.next_level();
+      if (theirs != ours) return theirs < ours;
+    }
+    return responder_turn_;
   }
   Time next_of_all(Time now) const;
   Time requester_not_before(Time now) const;

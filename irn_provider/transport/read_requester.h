@@ -28,7 +28,8 @@ class ReadRequester {
   virtual std::uint32_t outstanding() const = 0;  // READs requested and not finished
   virtual void flush() = 0;
 
-  virtual bool has_ack() const = 0;  // READ_ACK or READ_NACK to be sent (IRN)
+  virtual bool has_ack() const = 0;                      // READ_ACK or READ_NACK to be sent (IRN)
+  virtual unsigned next_ack_level() const { return 0; }  // RC3: of that packet
   virtual void pull_ack(Packet& packet, Time now) = 0;
 };
 

@@ -7,7 +7,6 @@
 #include "irn_provider/transport/gbn_reads.h"
 #include "irn_provider/transport/go_back_n.h"
 #include "irn_provider/transport/irn_read_requester.h"
-#include "irn_provider/transport/irn_window.h"
 #include "irn_provider/transport/unacknowledged.h"
 
 namespace rocelab {
@@ -53,22 +52,16 @@ void Requester::start(Time now) {
   reset();
   queue_.start(first);
   if (!qp_.reliable()) {
-    window_ = std::make_unique<Unacknowledged>(first);
+    window_.use(std::make_unique<Unacknowledged>(first));
     reads_ = std::make_unique<GbnReads>(qp_, *this);  // of which there are none
     window_has_timer_ = true;
   } else if (qp_.irn()) {
-    if (qp_.rc3()) {
-      auto both = std::make_unique<TwoLoops>(config.irn, config.rc3, config.recovery_timers, first);
-      low_ = both.get();
-      window_ = std::move(both);
-    } else {
-      window_ = make_irn_sender(config, first);
-    }
+    window_.use_irn(qp_, first);
     reads_ = std::make_unique<IrnReadRequester>(qp_, *this);
     window_has_timer_ = config.recovery_timers;
   } else {
     const Duration rto = config.recovery_timers ? config.roce_rto : Duration::infinite();
-    window_ = std::make_unique<GoBackN>(rto, config.roce_restart_on_any_ack, first);
+    window_.use(std::make_unique<GoBackN>(rto, config.roce_restart_on_any_ack, first));
     reads_ = std::make_unique<GbnReads>(qp_, *this);
     window_has_timer_ = rto != Duration::infinite();
   }
@@ -89,7 +82,6 @@ void Requester::reset() {
 void Requester::end_work() {
   queue_.start(0);
   window_.reset();
-  low_ = nullptr;
   peer_shares_ = false;
   if (reads_) reads_->flush();
   limit_ = resent_by_timeout_ = 0;

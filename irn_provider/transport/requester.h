@@ -19,8 +19,7 @@
 #include "irn_provider/transport/qp_context.h"
 #include "irn_provider/transport/read_requester.h"
 #include "irn_provider/transport/send_queue.h"
-#include "irn_provider/transport/sender_window.h"
-#include "irn_provider/transport/two_loops.h"
+#include "irn_provider/transport/sender_stream.h"
 
 namespace rocelab {
 
@@ -42,7 +41,7 @@ class Requester {
   void on_response(const Packet& packet, const OpcodeInfo& info, Time now);  // Role::kResponse
   void on_timeout(Time now);
   Time next_timeout() const {
-    if (window_ == nullptr) return Time::never();
+    if (!window_) return Time::never();
     if (!rnr_until_.is_never()) return rnr_until_;  // the peer is alive: other timers stand still
     return std::min(window_->next_timeout(), verbs_deadline_);
   }
@@ -51,17 +50,17 @@ class Requester {
   void reset();            // RESET: everything is forgotten
 
   bool has_data() const { return sends() && (window_->has_more(limit_) || has_low()); }
-  // All that it has is of lower levels than the rest of the QP's data. Precondition: has_data().
-  bool has_low_only() const { return low_ != nullptr && !window_->has_more(limit_); }
-  PayloadSource pull_data(Packet& packet, Time now);         // precondition: has_data()
-  Time not_before() const { return window_->not_before(); }  // precondition: has_data()
+  unsigned next_level() const { return window_.next_level(limit_); }  // RC3: of pull_data()'s packet
+  PayloadSource pull_data(Packet& packet, Time now);                  // precondition: has_data()
+  Time not_before() const { return window_->not_before(); }           // precondition: has_data()
   Tc next_class();  // of the packet that pull_data() would give; precondition: has_data()
   bool has_ack() const { return has_reads_ && reads_->has_ack(); }
+  unsigned next_ack_level() const { return reads_->next_ack_level(); }  // precondition: has_ack()
   void pull_ack(Packet& packet, Time now) { reads_->pull_ack(packet, now); }
 
   // --- for the ReadRequester
   SendQueue& queue() { return queue_; }
-  SenderWindow& window() { return *window_; }
+  SenderWindow& window() { return window_.window(); }
   // Places one READ response; false: it failed and the QP is in error.
   bool place_response(SendEntry& read, std::uint64_t offset, const Packet& packet, Time now);
   bool place_original(SendEntry& atomic, const Packet& packet, Time now);  // the same for an atomic's
@@ -69,7 +68,7 @@ class Requester {
   void acknowledge(UnwrappedPsn expected, Time now);  // everything below has arrived; completes WQEs
   void go_back(UnwrappedPsn expected, Time now);      // request again from there
   void take_credits(const Packet& packet);            // of an AETH: end-to-end credits
-  void count_stray() { ++qp_.counters().rx_stray_answers; }  // an answer to what was never sent
+  void count_stray() { qp_.count_stray(); }
   void note_progress(Time now);  // the peer moved on: retries and timers start anew
   // The WQE completes with `status`, unfinished ones before it are flushed, and the QP goes to ERR.
   void fail(SendEntry& entry, WcStatus status, Time now);
@@ -84,7 +83,7 @@ class Requester {
   bool execute(const SendWqe& wqe) const;
 
   // requester_send.cc
-  bool sends() const { return window_ != nullptr && rnr_until_.is_never(); }
+  bool sends() const { return window_ && rnr_until_.is_never(); }
   bool keys_are_good(SendEntry& entry);
   bool may_start(SendEntry& entry, Time now);
   UnwrappedPsn credit_limit(
@@ -100,19 +99,10 @@ class Requester {
   bool wants_ack(bool must);
   void note_sent_to_cc(SendEntry& entry, const NextPacket& next, const Packet& packet, Time now);
 
-  // The window's own account of its packets; with RC3 that of its primary.
-  UnwrappedPsn acknowledged() const { return low_ != nullptr ? low_->acknowledged() : window_->una(); }
-  std::int64_t covered() const { return low_ != nullptr ? low_->covered() : window_->una(); }
-  std::int64_t own_out() const {
-    return low_ != nullptr ? low_->own_out() : window_->next() - window_->una();
-  }
-  UnwrappedPsn sent_end() const { return low_ != nullptr ? low_->sent_end() : window_->next(); }
-
   // requester_low.cc
-  bool has_low() const { return low_ != nullptr && low_->has_low() && qp_.attr.state == QpState::kRts; }
+  bool has_low() const { return window_.has_low() && qp_.attr.state == QpState::kRts; }
   PayloadSource pull_low(Packet& packet, Time now);
   void add_to_low();
-  bool add_to_low(const SendEntry& entry);
   [[gnu::always_inline]] inline void cover(UnwrappedPsn expected, Time now);
   void acknowledge_primary(UnwrappedPsn expected, Time now);
   void on_low_answer(const Packet& packet, const OpcodeInfo& info, Time now);
@@ -122,7 +112,8 @@ class Requester {
   void note_losses_to_cc(CcLoss loss, Time now);
   void on_ack(const Packet& packet, Time now);
   void on_nack(const Packet& packet, Time now);  // IRN's, with the PSN that triggered it
-  void on_nak(const Packet& packet, Time now);   // sequence, RNR or fatal
+  void on_ack_blocks(const Packet& packet, Time now);
+  void on_nak(const Packet& packet, Time now);  // sequence, RNR or fatal
   void on_rnr_nak(std::uint8_t syndrome, UnwrappedPsn expected, Time now);
   void on_fatal_nak(std::uint8_t syndrome, UnwrappedPsn expected, Time now);
   std::int64_t without_receive_wqe_behind(std::int64_t msn) const;
@@ -141,8 +132,7 @@ class Requester {
 
   QpContext& qp_;
   SendQueue queue_;
-  std::unique_ptr<SenderWindow> window_;  // null before RTS
-  TwoLoops* low_ = nullptr;               // the same, with RC3
+  SenderStream window_;  // none before RTS
   std::unique_ptr<ReadRequester> reads_;
   bool window_has_timer_ = false;
   bool has_reads_ = false;  // a READ has been posted since start()

@@ -11,30 +11,33 @@
 namespace rocelab {
 
 void Requester::on_response(const Packet& packet, const OpcodeInfo& info, Time now) {
-  if (window_ == nullptr) return;
-  if (low_ != nullptr && qp_.level_of(packet) > 0) [[unlikely]] {
+  if (!window_) return;
+  const bool response = info.is_read_response() || info.operation == Operation::kAtomicAck;
+  if (window_.has_loop() && !response && qp_.level_of(packet) > 0) [[unlikely]] {
     on_low_answer(packet, info, now);
     return update_limit(now);
   }
-  const std::int64_t covered_before = covered();
-  if (info.is_read_response() || info.operation == Operation::kAtomicAck)
+  const std::int64_t covered_before = window_.covered();
+  if (response)
     reads_->on_response(packet, info, now);
   else if (info.operation == Operation::kNack)
     on_nack(packet, now);
+  else if (info.operation == Operation::kAckBlocks)
+    on_ack_blocks(packet, now);
   else if (info.operation == Operation::kAck && is_ack(packet.roce.syndrome))
     on_ack(packet, now);
   else if (info.operation == Operation::kAck)
     on_nak(packet, now);
-  if (qp_.cc && window_ != nullptr) note_answer_to_cc(covered_before, packet, now);
+  if (qp_.cc && window_) note_answer_to_cc(covered_before, packet, now);
   update_limit(now);
 }
 
 void Requester::note_answer_to_cc(std::int64_t covered_before, const Packet& answer, Time now) {
-  const UnwrappedPsn una = acknowledged();
-  qp_.cc->on_ack(
-      CcStream::kRequests,
-      {covered() - covered_before, answer.roce.becn, una, una + own_out(), PacketPool::telemetry_of(answer)},
-      now);
+  const UnwrappedPsn una = window_.acknowledged();
+  qp_.cc->on_ack(CcStream::kRequests,
+                 {window_.covered() - covered_before, answer.roce.becn, una, una + window_.own_out(),
+                  PacketPool::telemetry_of(answer)},
+                 now);
   while (const auto sample = qp_.cc->next_rtt(una, now)) qp_.trace_rtt(*sample, now);
   note_losses_to_cc(CcLoss::kRecovery, now);
 }
@@ -46,7 +49,7 @@ void Requester::note_losses_to_cc(CcLoss loss, Time now) {
 }
 
 inline void Requester::cover(UnwrappedPsn expected, Time now) {
-  if (low_ != nullptr) [[unlikely]]
+  if (window_.has_loop()) [[unlikely]]
     return acknowledge_primary(expected, now);
   if (expected <= window_->una()) return;
   window_->on_ack(expected, now);
@@ -57,7 +60,7 @@ inline void Requester::cover(UnwrappedPsn expected, Time now) {
 void Requester::on_ack(const Packet& packet, Time now) {
   // An RC ACK names the last packet that arrived, an IRN ACK the one that is expected (base/wire/irn.h).
   const UnwrappedPsn expected = unwrap(packet.roce.psn, window_->una()) + (qp_.irn() ? 0 : 1);
-  if (expected > sent_end()) return count_stray();
+  if (expected > window_.sent_end()) return count_stray();
   take_credits(packet);
   const UnwrappedPsn barrier = reads_->ack_barrier();
   cover(std::min(expected, barrier), now);
@@ -67,8 +70,8 @@ void Requester::on_ack(const Packet& packet, Time now) {
 void Requester::on_nack(const Packet& packet, Time now) {
   const UnwrappedPsn expected = unwrap(packet.roce.psn, window_->una());
   const UnwrappedPsn sack = unwrap(packet.roce.sack, window_->una());
-  if (sack >= sent_end()) return count_stray();
-  if (expected < acknowledged() || sack <= expected) return;  // stale, or of no honest peer
+  if (sack >= window_.sent_end()) return count_stray();
+  if (expected < window_.acknowledged() || sack <= expected) return;  // stale, or of no honest peer
   ++qp_.counters().packet_seq_err;
   take_credits(packet);
   acknowledge(expected, now);
@@ -76,9 +79,20 @@ void Requester::on_nack(const Packet& packet, Time now) {
   window_->on_nack(expected, sack, now);
 }
 
+// A packet above the cumulative value came out of order. A sender without RC3 has no use for the blocks.
+void Requester::on_ack_blocks(const Packet& packet, Time now) {
+  const UnwrappedPsn una = window_->una(), trigger = unwrap(packet.roce.sack, una);
+  if (trigger >= window_.sent_end() || !window_.blocks_are_good(packet)) return count_stray();
+  if (trigger > unwrap(packet.roce.psn, una))
+    on_nack(packet, now);
+  else
+    on_ack(packet, now);
+  if (!qp_.failed()) window_.note_blocks(packet, now);
+}
+
 void Requester::on_nak(const Packet& packet, Time now) {
   const UnwrappedPsn refused = unwrap(packet.roce.psn, window_->una());
-  if (refused >= sent_end()) return count_stray();
+  if (refused >= window_.sent_end()) return count_stray();
   if (refused < window_->una()) return;
   const UnwrappedPsn barrier = reads_->ack_barrier();
   acknowledge(std::min(refused, barrier), now);

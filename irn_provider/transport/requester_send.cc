@@ -62,7 +62,7 @@ UnwrappedPsn Requester::credit_limit(const SendEntry& entry) const {
 }
 
 void Requester::find_limit(Time now) {
-  if (window_ == nullptr || qp_.failed()) return;
+  if (!window_ || qp_.failed()) return;
   const UnwrappedPsn next = window_->next();
   limit_ = next;
   fresh_ = std::max(fresh_, queue_.front_number());
@@ -89,14 +89,14 @@ void Requester::find_limit(Time now) {
 
 void Requester::update_limit(Time now) {
   find_limit(now);
-  if (low_ != nullptr) [[unlikely]]
+  if (window_.has_loop()) [[unlikely]]
     add_to_low();
 }
 
 PayloadSource Requester::pull_data(Packet& packet, Time now) {
-  if (low_ != nullptr) [[unlikely]] {
-    if (has_low_only()) return pull_low(packet, now);
-    qp_.counters().rlp_repeated += low_->would_repeat(limit_);
+  if (window_.has_loop()) [[unlikely]] {
+    if (next_level() > 0) return pull_low(packet, now);
+    qp_.counters().rlp_repeated += window_.loops().would_repeat(limit_);
   }
   const NextPacket next = window_->pull(limit_, now);
   SendEntry& entry = queue_.find(next.psn);
@@ -158,7 +158,7 @@ bool Requester::sends_by(Ahn ah) const {
 // Datagrams: what has left is complete, so that the oldest is the next one.
 Tc Requester::next_class() {
   if (queue_.empty()) return qp_.tc();
-  if (has_low_only()) return qp_.tc_of_level(low_->next_level());
+  if (const unsigned level = next_level(); level > 0) return qp_.tc_of_level(level);
   if (qp_.init.type != QpType::kUd)
     return queue_.find(window_->peek(limit_)).is_read() ? qp_.read_tc() : qp_.tc();
   const AddressHandle* ah = qp_.nic.address_handles.find(queue_.front().wqe.ah.value);

@@ -35,6 +35,7 @@ class Responder {
   virtual unsigned next_ack_level() const { return 0; }           // RC3: of that packet
   virtual bool has_data() const = 0;                              // READ responses
   virtual PayloadSource pull_data(Packet& packet, Time now) = 0;  // precondition: has_data()
+  virtual unsigned next_data_level() const { return 0; }          // RC3: of that packet
   virtual Time not_before() const { return Time::zero(); }        // as SenderWindow
 
   virtual void on_timeout(Time now) = 0;

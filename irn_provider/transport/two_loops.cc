@@ -57,6 +57,13 @@ void TwoLoops::on_low_answer(UnwrappedPsn expected, std::optional<UnwrappedPsn> 
   follow();
 }
 
+void TwoLoops::note_arrived(UnwrappedPsn from, UnwrappedPsn to, Time /*now*/) {
+  from = std::max(from, una_ + 1), to = std::min(to, arrived_.end());
+  if (from >= to) return;
+  arrived_.set(from, to);
+  follow();
+}
+
 // The peer has refused something, and may have taken packets back: what it had is not known any more.
 void TwoLoops::on_go_back(UnwrappedPsn expected, Time now) {
   loop_.stop();

@@ -2,10 +2,10 @@
 // that sends the rest of the messages from the back at lower priorities whenever the primary does not
 // (low_priority_loop.h). What the loop sends has arrived when an answer of its level says so: the primary
 // skips it, and jumps where a cumulative value is ahead of it (2.3.1). Answers of lower levels move no
-// window, begin no recovery and send nothing (2.1.1): the primary hears of its own packets only, and counts
-// them as out until an answer of its own level covers them. Completion goes by the cumulative value of either
-// kind: nothing completes because it is selectively acknowledged. As a SenderWindow it is the primary; una()
-// is that of both.
+// window, begin no recovery and send nothing (2.1.1), and neither do the blocks of any answer: the primary
+// hears of its own packets only, and counts them as out until an answer of its own level covers them.
+// Completion goes by the cumulative value of either kind: nothing completes because it is selectively
+// acknowledged. As a SenderWindow it is the primary; una() is that of both.
 #pragma once
 
 #include <algorithm>
@@ -54,6 +54,9 @@ class TwoLoops final : public SenderWindow {
   bool would_repeat(UnwrappedPsn limit) const { return loop_.has_sent(peek(limit)); }
   // Of a lower level: una() <= expected <= sent_end(), expected < sack < sent_end().
   void on_low_answer(UnwrappedPsn expected, std::optional<UnwrappedPsn> sack, Time now);
+
+  // Of any level: so many above the packet that is expected; parts beyond what is kept account of are left.
+  void note_arrived(UnwrappedPsn from, UnwrappedPsn to, Time now);
 
  private:
   void hear(UnwrappedPsn expected);

@@ -33,8 +33,11 @@ Rc3Config levels(std::vector<std::uint32_t> packets = {40, 400, 4000}) {
 // is IRN's; it answers each packet at the packet's level.
 class Path {
  public:
-  Path(const Rc3Config& config, int rtt, UnwrappedPsn first)
-      : loops_(tcp_config(), config, true, first), receiver_(tcp_config(), first), rtt_(rtt), first_(first) {
+  Path(const Rc3Config& config, int rtt, UnwrappedPsn first, bool blocks = true)
+      : loops_(tcp_config(), config, true, first),
+        receiver_(tcp_config(), first, blocks),
+        rtt_(rtt),
+        first_(first) {
     loops_.take_window(window_);
   }
 
@@ -47,6 +50,7 @@ class Path {
     int at;
     UnwrappedPsn expected, psn;
     unsigned level;
+    IrnBlocks blocks;
   };
 
   // `lost`: of the n-th departure. Until all below `end` is acknowledged.
@@ -86,7 +90,8 @@ class Path {
           receiver_.classify(packet->psn) != Arrival::kBeyondBitmap)
         receiver_.accept(packet->psn, false);
       if (lost(Sent{-1, packet->level})) continue;  // the answer
-      answers_.push_back({slot + rtt_, receiver_.expected(), packet->psn, packet->level});
+      const IrnBlocks blocks = receiver_.has_blocks() ? receiver_.blocks(packet->psn) : IrnBlocks{};
+      answers_.push_back({slot + rtt_, receiver_.expected(), packet->psn, packet->level, blocks});
     }
     return sent;
   }
@@ -117,6 +122,8 @@ class Path {
         window_ += loops_.covered() - covered;  // slow start
       loops_.take_window(window_);
     }
+    for (const IrnBlocks::Block& block : a.blocks.blocks)
+      loops_.note_arrived(unwrap(block.first, first_), unwrap(block.end, first_), now);
     EXPECT_GE(loops_.una(), una);
     EXPECT_LE(loops_.una(), receiver_.expected()) << "nothing is complete that has not arrived";
   }
@@ -240,7 +247,7 @@ TEST(TwoLoopsTest, WhateverIsLostAllArrives) {
     Rng rng(seed);
     const auto length = static_cast<UnwrappedPsn>(1 + rng.below(400));
     const std::uint64_t low_loss = rng.below(60), loss = rng.below(6);
-    Path path(levels({3, 30, 300}), static_cast<int>(5 + rng.below(100)), kStart);
+    Path path(levels({3, 30, 300}), static_cast<int>(5 + rng.below(100)), kStart, seed % 2 == 0);
     UnwrappedPsn end = kStart;
     while (end < kStart + length) {
       const UnwrappedPsn part =
@@ -252,6 +259,41 @@ TEST(TwoLoopsTest, WhateverIsLostAllArrives) {
     EXPECT_EQ(path.loops().una(), end) << seed;
     if (HasFailure()) return;
   }
+}
+
+// 2.3.1, SACK blocks: of a run of answers that are lost the next one says it all. Where answers name one
+// packet each, TCP sends again what they were to say.
+TEST(TwoLoopsTest, BlocksSayWhatLostAnswersWereToSay) {
+  const auto repeated = [](bool blocks) {
+    Path path(levels(), 100, kStart, blocks);
+    path.loops().add(kStart, kStart + 1'000);
+    int answers = 0;
+    const auto sent = path.run(kStart + 1'000, [&](const Path::Sent& s) {
+      return s.level > 0 && s.psn < 0 && ++answers % 10 != 0;  // nine of ten answers of lower levels
+    });
+    return sent.size() - 1'000;
+  };
+  EXPECT_LE(repeated(true), 16u) << "what TCP may send before the answers to its first packets are in";
+  EXPECT_GT(repeated(false), 80u);
+}
+
+// They are no news of the primary's own packets: no recovery, no window, and what is out stays out.
+TEST(TwoLoopsTest, BlocksBeginNoRecoveryAndOpenNoWindow) {
+  TwoLoops loops(tcp_config(), levels(), true, 0);
+  loops.take_window(8);
+  loops.add(0, 100);
+  for (int i = 0; i < 8; ++i) loops.pull(100, Time::zero());
+  while (loops.has_low()) loops.pull_low();
+  loops.note_arrived(4, 100, Time::zero() + 1_us);
+  EXPECT_EQ(loops.una(), 0);
+  EXPECT_EQ(loops.recoveries(), 0u);
+  EXPECT_EQ(loops.own_out(), 8);
+  EXPECT_FALSE(loops.has_more(100));
+  loops.on_ack(4, Time::zero() + 2_us);
+  EXPECT_EQ(loops.covered(), 4);
+  EXPECT_FALSE(loops.has_more(100)) << "all else is known to have arrived";
+  loops.note_arrived(4, 5, Time::zero() + 3_us);
+  EXPECT_EQ(loops.una(), 4) << "the packet that is expected has not arrived, whatever a block says";
 }
 
 // A NAK that begins anew: the primary sends all of it, and the loop nothing that it was given.

@@ -213,6 +213,7 @@ struct QpAttr {
   // RC of a NIC in IRN mode: the peer does not speak IRN; go-back-N as in RoCE mode. Counts from RTR to
   // RESET.
   bool plain_roce = false;
+  bool without_rc3 = false;  // the same of a peer that speaks IRN, and has no receiver of RC3's
 };
 
 // Where a QP stands, beside its attributes.

@@ -4,12 +4,14 @@
 
 #include "base/check.h"
 #include "base/wire/aeth.h"
+#include "base/wire/roce_packet.h"
 #include "tests/fuzz/responder/responder_session.h"
 
 namespace rocelab::fuzz {
 
 void ResponderSession::deliver(Packet packet) {
   ++outcome_.packets;
+  if (config_.rc3.levels > 0) packet.roce.dscp = config_.rc3.dscp[in_.u8() % 4];
   packet.roce.dest = in_.one_in(128) ? Qpn{in_.u32()} : qp_;
   packet.frame_length = 64 + packet.payload_length;
   // A block of exactly this size: a sanitizer sees the first byte read beyond it.
@@ -102,6 +104,8 @@ void ResponderSession::send_answer() {
                                        Operation::kNack,
                                        Operation::kReadAck,
                                        Operation::kReadNack,
+                                       Operation::kAckBlocks,
+                                       Operation::kReadAckBlocks,
                                        Operation::kAck,
                                        Operation::kReadResponseFirst,
                                        Operation::kReadResponseMiddle,
@@ -120,6 +124,12 @@ void ResponderSession::send_answer() {
                                                        : peer_.sent_psn;
   h.psn = wrap(psn - (info.is_read_response() ? 0 : in_.u8() % 8) + (in_.one_in(64) ? 20 : 0));
   h.sack = wrap(psn - 1 - in_.u8() % 4);
+  if (info.has(Header::kIrnBlocks)) {
+    IrnBlocks said{h.sack, {}};
+    for (IrnBlocks::Block& block : said.blocks)
+      block = {wrap(psn - in_.u8() % 8), wrap(psn - in_.u8() % 8 + 1)};
+    put_irn_blocks(h, said);
+  }
   h.syndrome = in_.one_in(8) ? in_.u8() : ack_syndrome(in_.u8());
   h.msn = Msn{in_.u8()};
   deliver(p);

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/wire/aeth.h"
+#include "irn_provider/cc/aimd.h"
 
 namespace rocelab::fuzz {
 
@@ -64,12 +65,22 @@ ResponderSession::ResponderSession(std::span<const std::uint8_t> bytes) : in_(by
   config_.irn.sack = !in_.one_in(8);
   config_.irn.nack_threshold = in_.one_in(4) ? 3 : 1;
   config_.recovery_timers = !in_.one_in(8);
+  if (in_.one_in(4)) use_rc3();
   nic_.emplace(config_, Qpn{0x11}, Rng(1), pool_, memory_, trace_);
   pd_ = nic_->alloc_pd();
   cq_ = *nic_->create_cq(64);
   windows_ = {*nic_->alloc_mw(pd_, MwType::k1), *nic_->alloc_mw(pd_, MwType::k2)};
   for (int i = 0; i < 2; ++i) change_memory();
   connect();
+}
+
+void ResponderSession::use_rc3() {
+  config_.mode = TransportMode::kIrn;
+  IrnConfig& irn = config_.irn;
+  irn.sack = irn.tcp = true, irn.go_back_n = false, irn.bdp_cap = 0;
+  config_.rc3 = {4, {config_.roce_dscp, 16, 8, 0}, {1, 3, 5, 7}};
+  AimdParams& aimd = config_.cc.use<Aimd>();
+  aimd.initial_window = 2, aimd.slow_start = true;
 }
 
 void ResponderSession::connect() {

@@ -86,6 +86,7 @@ class ResponderSession {
   static constexpr std::uint32_t kMtu = 256;
 
   void step();
+  void use_rc3();
   void connect();
   void reconnect();
   void change_memory();

@@ -141,10 +141,13 @@ int check_move(ibv_qp_type type, const ibv_qp_attr& attr, int mask, ibv_qp_state
   return refused("ibv_modify_qp", EINVAL, "%s", why_not_allowed(type, current, next, mask).c_str());
 }
 
-// Where rdma_cm made the connection the two ends have agreed on its mode; otherwise it is the NIC's.
-bool agreed_on_irn(const QpAttr& attr) {
+// Where rdma_cm made the connection the two ends have agreed on its mode, and on RC3; otherwise both are the
+// NIC's.
+void take_agreement(QpAttr& attr) {
   const Ucma* ucma = Ucma::opened();
-  return ucma == nullptr || ucma->agreed_on_irn(attr.path.dst_gid, attr.dest_qpn).value_or(true);
+  const auto agreed = ucma != nullptr ? ucma->agreed(attr.path.dst_gid, attr.dest_qpn) : std::nullopt;
+  attr.plain_roce = agreed && (*agreed & kEceIrn) == 0;
+  attr.without_rc3 = agreed && (*agreed & kEceRc3) == 0;
 }
 
 // Under the lock. 0 or EINVAL.
@@ -168,7 +171,7 @@ int modify(Nic& nic, Time now, Qp& qp, const ibv_qp_attr& attr, int mask) {
       return refused("ibv_modify_qp", EINVAL, "ah_attr: a connection cannot go to a multicast group");
     qp.path->ah = attr.ah_attr;
     qp.path->ah.grh.hop_limit = kHopLimit;
-    if (next == IBV_QPS_RTR) merged.plain_roce = !agreed_on_irn(merged);
+    if (next == IBV_QPS_RTR) take_agreement(merged);
   }
   if (!nic.modify_qp(qpn, merged, now))
     return refused("ibv_modify_qp", EINVAL, "the device does not take these attributes together");

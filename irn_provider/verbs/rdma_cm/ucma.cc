@@ -303,9 +303,14 @@ int Ucma::set_option(Caller& c, const rdma_ucm_set_option& cmd) {
   }
 }
 
-std::optional<bool> Ucma::agreed_on_irn(const Gid& peer, Qpn qpn) const {
+std::uint32_t ece_options(const HostEntry& host) {
+  if (host.nic.mode != TransportMode::kIrn) return 0;
+  return host.nic.rc3.levels > 0 ? kEceIrn | kEceRc3 : kEceIrn;
+}
+
+std::optional<std::uint32_t> Ucma::agreed(const Gid& peer, Qpn qpn) const {
   for (const auto& [number, id] : ids_)
-    if (id->irn && id->remote_gid == peer && id->remote_qpn == qpn) return id->irn;
+    if (id->agreed && id->remote_gid == peer && id->remote_qpn == qpn) return id->agreed;
   return std::nullopt;
 }
 

@@ -21,6 +21,9 @@
 
 namespace rocelab::verbs {
 
+// What this host may agree on with another of ours (kEceIrn, kEceRc3).
+std::uint32_t ece_options(const HostEntry& host);
+
 class Ucma {
  public:
   // The process's own; made, with QP1, by the first call. Null: the NIC has no room for QP1. A forked child's
@@ -62,8 +65,8 @@ class Ucma {
   int write_event(Caller& c, const WriteCmEvent& cmd);
   int get_event(UcmaFile& file, rdma_ucm_event_resp& out);  // takes the lock itself
 
-  // Whether the ends of the connection to that QP have agreed on IRN; null: no connection of ours goes there.
-  std::optional<bool> agreed_on_irn(const Gid& peer, Qpn qpn) const;
+  // What the ends of the connection to that QP have agreed on; null: no connection of ours goes there.
+  std::optional<std::uint32_t> agreed(const Gid& peer, Qpn qpn) const;
 
  private:
   struct Port {  // of one NIC

@@ -25,8 +25,6 @@ std::uint8_t mtu_of(const HostEntry& host) {
   return static_cast<std::uint8_t>(mtu_code(host.nic.active_mtu));
 }
 
-bool speaks_irn(const HostEntry& host) { return host.nic.mode == TransportMode::kIrn; }
-
 void fill_address(const HostEntry& host, const cm::QpSettings& s, ib_uverbs_ah_attr& ah) {
   ah.is_global = 1;
   ah.port_num = kPorts;
@@ -125,7 +123,8 @@ cm::ConnectParams Ucma::connect_params(const UcmaId& id, const rdma_ucm_connect&
   p.flow_control = from.flow_control != 0;
   p.srq = from.srq != 0;
   p.ece = {cmd.ece.vendor_id, cmd.ece.attr_mod};
-  if (p.ece.vendor_id == 0 && speaks_irn(host(id))) p.ece = {kEceVendor, kEceIrn};
+  if (const std::uint32_t own = ece_options(host(id)); p.ece.vendor_id == 0 && own != 0)
+    p.ece = {kEceVendor, own};
   p.private_data = private_data(from);
   return p;
 }
@@ -164,7 +163,7 @@ int Ucma::accept(Caller& c, const rdma_ucm_accept& cmd) {
     p.srq = from.srq != 0;
     p.qkey = from.qkey != 0 ? from.qkey : kUdpQkey;
     p.ece = {cmd.ece.vendor_id, cmd.ece.attr_mod};
-    if (p.ece.vendor_id == 0 && id->irn.value_or(false)) p.ece = {kEceVendor, kEceIrn};
+    if (p.ece.vendor_id == 0 && id->agreed.value_or(0) != 0) p.ece = {kEceVendor, *id->agreed};
     p.private_data = private_data(from);
     done = manager(*id).accept(id->handle, p, c.now);
     if (done) id->uid = cmd.uid;

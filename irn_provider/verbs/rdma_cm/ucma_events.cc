@@ -44,7 +44,10 @@ void fill(const HostEntry& host, const cm::Event& from, const cm::QpSettings& se
   to.ah_attr.grh.traffic_class = settings.traffic_class;
 }
 
-bool says_irn(const cm::Ece& ece) { return ece.vendor_id == kEceVendor && (ece.options & kEceIrn) != 0; }
+// What the peer says and this host has, too.
+std::uint32_t agreed_on(const cm::Ece& ece, const HostEntry& host) {
+  return ece.vendor_id == kEceVendor ? ece.options & ece_options(host) : 0;
+}
 
 struct Told {
   std::uint32_t event;
@@ -106,7 +109,7 @@ void Ucma::on_event(std::size_t nic, const cm::Event& e) {
     fill(e, event.response.param.conn);
   }
   if (e.kind == cm::EventKind::kReply) {
-    id.irn = says_irn(e.ece);
+    id.agreed = agreed_on(e.ece, host(id));
     id.remote_qpn = e.qpn;
     if (e.ece.vendor_id != kEceVendor) event.response.ece = {e.ece.vendor_id, e.ece.options};
   }
@@ -131,7 +134,7 @@ void Ucma::on_request(std::size_t nic, const cm::Event& e) {
   id.remote_gid = endpoint.remote_gid;
   id.has_device = id.has_remote = id.has_route = id.connecting = true;
   id.remote_qpn = e.qpn;
-  id.irn = says_irn(e.ece) && host(id).nic.mode == TransportMode::kIrn;
+  id.agreed = agreed_on(e.ece, host(id));
   UcmaEvent event = event_of(listener, kConnectRequest, 0);
   event.created = event.response.id = id.number;
   if (id.space == cm::PortSpace::kUdp) {

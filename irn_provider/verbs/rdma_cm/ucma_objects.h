@@ -58,7 +58,7 @@ struct UcmaId {
   Gid local_gid{}, remote_gid{};
   bool has_device = false;  // bound to the host's address, not to any
   bool has_remote = false, has_route = false, listening = false, connecting = false;
-  std::optional<bool> irn;  // a connection: whether both ends said IRN
+  std::optional<std::uint32_t> agreed;  // a connection: kEceIrn, kEceRc3, as both ends said
   Qpn remote_qpn;           // of a connection, when known
   std::uint32_t qkey = 0;
   std::uint32_t events_reported = 0;
@@ -95,5 +95,6 @@ inline constexpr std::uint32_t kUdpQkey = 0x01234567;
 // agree on.
 inline constexpr std::uint32_t kEceVendor = 0x02726c;
 inline constexpr std::uint32_t kEceIrn = 1;  // selective retransmission, wire version 1
+inline constexpr std::uint32_t kEceRc3 = 2;  // and a receiver of RC3's, with the same levels
 
 }  // namespace rocelab::verbs

@@ -214,7 +214,8 @@ TEST(CcReaderTest, MistakesNamePlaceAndRemedy) {
          "differs from timely.segment");
   expect(complaint(R"("irn")", "[congestion_control.timely]\ntlow = \"1us\"\n"), "did you mean \"t_low\"?");
   expect(complaint(R"("irn")", "[congestion_control.dcqcn]\npreset = \"papr\"\n"),
-         "is none of \"paper\", \"irn-paper\", \"connectx\", \"conweave-ns3\"; did you mean \"paper\"?");
+         "is none of \"paper\", \"irn-paper\", \"rocc-authors\", \"connectx\", \"conweave-ns3\"; did you "
+         "mean \"paper\"?");
   expect(complaint(R"("irn")", "[congestion_control.timely]\nt_low = \"600us\"\n"),
          "congestion_control.timely.t_high is less than t_low");
   expect(complaint(R"("irn")", "[congestion_control.timely]\nt_low = 50\n"), "has no unit");

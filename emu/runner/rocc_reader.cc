@@ -7,7 +7,7 @@ namespace rocelab {
 
 RoccSettings rocc_preset(std::string_view name) {
   RoccSettings points;
-  if (name == "paper") return points;  // all by link
+  if (name == "paper" || name == "authors") return points;  // all by link
   points.q_ref = 75_KB;
   points.q_mid = 150_KB;
   points.q_max = 210_KB;

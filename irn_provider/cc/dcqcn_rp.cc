@@ -15,6 +15,10 @@ constexpr CcPresetOf<DcqcnParams> kPresets[] = {
      "Mittal, 4.3.1: the adapter's law with the values of SIGCOMM 2015",
      {.clamp_target = false, .periodic = true},
      kPaperMarking},
+    {"rocc-authors",
+     "github.com/danushkam/rocc, simulator: the paper's with R_AI of 4 Mb/s",
+     {.rate_ai = 4_Mbps},
+     kPaperMarking},
     // The switch is as the paper's.
     {"connectx",
      "NVIDIA, DCQCN parameters of ConnectX-4 and later, defaults",

@@ -44,6 +44,7 @@ struct EscapeParams {
   // Ours, not the chapter's: DEVIATIONS.md#escape.
   bool announce = false;  // flows that wait behind a paused port are made known to the switches behind it
   bool return_tokens = false;  // tokens that nobody can use come back; needs the fixes pool and reclaim
+  Bytes open_below{};  // a port with a longer queue counts as closed: its flows get no tokens; 0: any length
 };
 
 // A token goes up one switch at a time on the way of its flow; one that has come this far goes round in a

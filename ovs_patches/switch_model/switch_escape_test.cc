@@ -163,6 +163,33 @@ TEST(SwitchEscapeTest, ATokenIsSentForAnOpenPortOnlyAndTakesAPlace) {
   EXPECT_EQ(b.counters(0).escape_tokens_sent, 2u);
 }
 
+// EscapeParams::open_below: both ways are open, and one has six frames in its queue: its flow gets a token
+// once it has as few as the other.
+TEST(SwitchEscapeTest, WithOpenBelowNoTokenIsSentForAFlowOfALongQueue) {
+  for (const bool limited : {false, true}) {
+    std::vector<PortConfig> ports(3);
+    ports[0].peer = PeerKind::kSwitch;  // upstream
+    SwitchConfig config = config_of(kFixed, 60_KB);
+    config.mechanisms.of<EscapeMechanism>().period = 100_ns;
+    if (limited) config.mechanisms.of<EscapeMechanism>().open_below = 3'300_B;
+    Bench b(config, ports);
+    b.node.request_pause(PauseOwner::kOperator, port(0), tc(3), true, at(0_us));
+    for (int i = 0; i < 8; ++i) {  // six frames of flow 0 to port 1, then two of flow 1 to port 2
+      const std::uint16_t flow = i < 6 ? 0 : 1;
+      const PortId outs[] = {port(1 + flow)};
+      PacketRef packet = make_packet(b.pool, 1098_B, 3, flow);
+      packet->src = NodeId{flow};
+      b.node.deliver(port(0), outs, std::move(packet), at(0_us));
+    }
+    b.run_until(at(150_ns));
+    EXPECT_EQ(b.counters(0).escape_tokens_sent, limited ? 1u : 2u);
+    b.run_until(at(2_us));  // the long queue is empty
+    int of_the_long = 0;
+    for (const Departure& d : b.sent) of_the_long += d.kind == kind_of<EscapeToken>;
+    EXPECT_GT(of_the_long, limited ? 1 : 2);
+  }
+}
+
 // EscapeParams::classes: two lossless classes wait in the same way, and one of them is served.
 TEST(SwitchEscapeTest, OnlyTheClassesThatItServesGetTokens) {
   std::vector<PortConfig> ports(3);

@@ -57,7 +57,12 @@ constexpr auto kFields = fields(
         "it, so that tokens come for new ones, too (docs/explanation/escape.md)"),
     field<&EscapeParams::return_tokens>("return_tokens",
                                         "ours: tokens that nobody can use come back, and their places are "
-                                        "free at once. Needs the fixes `pool` and `reclaim`"));
+                                        "free at once. Needs the fixes `pool` and `reclaim`"),
+    field<&EscapeParams::open_below>(
+        "open_below",
+        "ours: tokens are sent for flows of a port whose queue is not longer, since what escapes to a long "
+        "queue passes frames that keep the pause up; `any`: the chapter's, for all ports that are not paused")
+        .or_word("any"));
 
 }  // namespace
 
@@ -214,6 +219,7 @@ bool EscapeMechanism::takes_tokens(PortId port) const {
 void EscapeMechanism::clear_hol_block(PortId ingress, Tc tc, Time now) {
   for (std::uint16_t p = 0; p < ports_.size(); ++p) {
     if ((actions_.paused(PortId{p}) & bit_of(tc)) != 0) continue;
+    if (params_.open_below > 0_B && actions_.queued(PortId{p}, tc) > params_.open_below) continue;
     Port& escape = ports_[p];
     std::size_t left = escape.flows.all().size();
     while (escape.pool.size() > 0) {

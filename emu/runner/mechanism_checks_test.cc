@@ -62,5 +62,39 @@ TEST(MechanismChecksTest, WhatARunCannotHaveIsNamed) {
       std::string::npos);
 }
 
+// Each mistake is one line that names its place.
+TEST(MechanismChecksTest, MistakesInCapfcAndItsMemoriesAreNamed) {
+  const auto complaint = [](const std::string& label, const std::string& text) {
+    return complaint_of([&] {
+      plan_of("transport = \"" + label + "\"\n[topology]\nkind = \"star\"\nhosts = 3\n" + text + kWorkload);
+    });
+  };
+  const std::string capfc = "[switch.capfc]\nenabled = true\n", pfc = "roce+pfc";
+  const std::string memory =
+      "[switch]\nlossless_buffer = \"240KB\"\nshared_memory.enabled = true\n[switch.class.3]\n"
+      "may_drop = true\negress_max = ";
+  const struct {
+    std::string label, text, says;
+  } cases[] = {
+      {pfc, capfc + "xoff = \"25KB\"\nwarn = \"20KB\"\nxon = \"21KB\"\n", "capfc.xon is more than warn"},
+      {pfc, capfc + "xoff = \"25KB\"\nwarn = \"26KB\"\nxon = \"20KB\"\n", "capfc.warn is more than xoff"},
+      {pfc, capfc + "xoff = \"25KB\"\nxon = \"26KB\"\n", "capfc.xon is more than xoff"},
+      {pfc, capfc + "cut = 0\n", "capfc.cut"},
+      {pfc, capfc + "cut = 1.01\n", "capfc.cut"},
+      {pfc, capfc + "xof = \"25KB\"\n", "xoff"},
+      {pfc, "[switch.class.3]\nmay_drop = true\negress_max = \"1KB\"\n", "holds no frame"},
+      {"roce", capfc, "needs PFC"},
+      {pfc, capfc + "[switch.escape]\nenabled = true\n", "Escape"},
+      {pfc, memory + "\"240KB\"\n", "set switch.pipeline.enabled"},
+      {pfc, memory + "\"60KB\"\n[switch.pipeline]\nenabled = true\n", "egress_max 60KB is less"},
+  };
+  for (const auto& [label, text, says] : cases) {
+    const std::string line = complaint(label, text);
+    EXPECT_NE(line.find(says), std::string::npos) << line;
+    EXPECT_EQ(line.find('\n'), std::string::npos) << line;
+    EXPECT_EQ(line.rfind("t.toml:", 0), 0u) << line;
+  }
+}
+
 }  // namespace
 }  // namespace rocelab

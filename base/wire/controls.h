@@ -16,6 +16,7 @@
 #include "base/wire/cnm.h"
 #include "base/wire/control.h"
 #include "base/wire/etf.h"
+#include "base/wire/opcode.h"
 #include "base/wire/p4qcn_fbp.h"
 #include "base/wire/pfc.h"
 #include "base/wire/rocc_cnp.h"
@@ -38,6 +39,7 @@ static_assert(length_of(Controls{}) < 0x40, "PacketKind has six bits for the pla
 template <class T>
 void put_control(Packet& packet, const T& body) {
   packet.kind = kind_of<T>;
+  packet.roce.opcode = kNoOpcode;
   packet.frame_length = static_cast<std::uint32_t>(T::kSize);
   if constexpr (requires { body.frame_bytes(); }) packet.frame_length = body.frame_bytes();
   if constexpr (requires { body.label(packet); }) body.label(packet);

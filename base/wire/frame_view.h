@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/packet.h"
+#include "base/wire/opcode.h"
 
 namespace rocelab {
 
@@ -24,7 +25,7 @@ struct FrameView {
   PacketKind kind = PacketKind::kOther;
   std::uint8_t dscp = 0;
   Ecn ecn = Ecn::kNotEct;
-  std::uint8_t opcode = 0;
+  std::uint8_t opcode = kNoOpcode;
   Qpn dest;
   Psn psn;
   bool ack_req = false;

@@ -30,6 +30,8 @@ enum class Operation : std::uint8_t {
 };
 // clang-format on
 
+inline constexpr std::uint8_t kNoOpcode = 0xff;  // of a frame without BTH; no opcode is in the shim's class
+
 constexpr std::uint8_t make_opcode(TransportClass transport, Operation operation) {
   return static_cast<std::uint8_t>(static_cast<unsigned>(transport) | static_cast<unsigned>(operation));
 }

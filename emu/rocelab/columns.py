@@ -64,6 +64,15 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {  # of `runs` without the metrics
         ("retransmitted", "packets", "its packets that were retransmitted"),
         ("timeout_retransmitted", "packets", "of these, in recovery that a timer began"),
     ),
+    "link_bytes": (
+        *_RUN,
+        ("label", "", "the run's label"),
+        ("seed", "", "the run's seed"),
+        ("kind", "", "of the frames: docs/reference/metrics.md, bytes of links"),
+        ("frames", "frames", "that NICs and switch ports have sent, once for each link"),
+        ("bytes", "bytes", "that they took on the wire, 24 a frame added"),
+        ("share", "", "of all bytes that links carried"),
+    ),
     "samples": (
         *_RUN,
         (
@@ -105,6 +114,10 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {  # of `runs` without the metrics
         ("value", "", "at the run's end; those that are 0 are left out"),
     ),
 }
+
+
+def names(frame: str) -> list[str]:
+    return [name for name, _, _ in COLUMNS[frame]]
 
 
 def of(frame: str) -> tuple[Column, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from rocelab import columns, frames
+from rocelab import columns, frames, link_bytes
 from rocelab.errors import RocelabError
 from rocelab.headline import headline
 from rocelab.model import RunOutcome, Scenario
@@ -19,7 +19,7 @@ from rocelab.summary import Summary, summarise
 if TYPE_CHECKING:  # matplotlib: only when there is something to draw
     from rocelab.plots import Plots, RunPlots
 
-_NESTED = ("parameters", "fidelity", "groups", "collectives", "found", "policies")
+_NESTED = ("parameters", "fidelity", "groups", "collectives", "found", "policies", "link_bytes")
 
 
 class Summarised:
@@ -57,6 +57,11 @@ class Summarised:
         ]
         return pd.DataFrame(rows).rename_axis("run")
 
+    @cached_property
+    def link_bytes(self) -> pd.DataFrame:
+        """What the bytes that links carried were for, one row for each kind of frame of each run; columns(): `link_bytes`."""
+        return pd.DataFrame(link_bytes.rows(self.summary["runs"]), columns=columns.names("link_bytes"))
+
     @property
     def table(self) -> pd.DataFrame:
         """Means over seeds, a row for each label, in the units of the headings: the table that `./rocelab run` prints."""
@@ -71,7 +76,7 @@ class Summarised:
 
     @staticmethod
     def columns(frame: str) -> pd.DataFrame:
-        """What the columns of a frame mean: `runs`, `flows`, `samples`, `events` or `counters`."""
+        """What the columns of a frame mean: `runs`, `flows`, `link_bytes`, `samples`, `events` or `counters`."""
         if frame not in columns.COLUMNS:
             raise RocelabError(f"no frame {frame}: there are {', '.join(columns.COLUMNS)}")
         return pd.DataFrame(columns.of(frame), columns=["column", "unit", "meaning"]).set_index("column")

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from rocelab import __version__, frames, metrics, native, pauses
+from rocelab import __version__, frames, link_bytes, metrics, native, pauses
 from rocelab.model import RunOutcome, Scenario
 
 Summary = dict[str, Any]
@@ -69,6 +69,7 @@ def run_summary(outcome: RunOutcome) -> Summary:
         "verified": sum(r.verified for r in outcome.flows),
         "bdp_cap": plan.bdp_cap,
         "policies": outcome.policies,
+        "link_bytes": link_bytes.by_kind(outcome),
         "wall_s": outcome.wall_s,
         "cpu_s": outcome.cpu_s,
         "max_rss_bytes": outcome.max_rss_bytes,

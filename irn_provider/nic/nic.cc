@@ -8,6 +8,7 @@
 
 #include "base/wire/controls.h"
 #include "base/wire/multicast.h"
+#include "base/wire/sent_kinds.h"
 #include "irn_provider/cc/cc_limiter.h"
 #include "irn_provider/nic/between_switches.h"
 #include "irn_provider/nic/nic_impl.h"
@@ -280,10 +281,31 @@ PacketRef Nic::Impl::transmit(Time now, TcMask open, TcMask of) {
   pulled_qp = &qp;
   ++counters.tx_packets;
   counters.tx_bytes += packet->frame_length;
+  if (turn.kind != QpScheduler::Kind::kData || packet->payload_length == 0) count_control(*packet);
   touch(qp, now);
   if (turns) [[unlikely]]
     turns->sent(packet->frame(), scheduler.ready_classes() | ready_elsewhere);
   return packet;
+}
+
+// A packet leaves that may be no data.
+void Nic::Impl::count_control(const Packet& packet) {
+  const auto add = [&](std::uint64_t& frames, std::uint64_t& bytes) {
+    ++frames;
+    bytes += packet.frame_length;
+  };
+  switch (sent_kind(packet)) {
+    case SentKind::k_request:
+      return add(counters.tx_request_frames, counters.tx_request_bytes);
+    case SentKind::k_ack:
+      return add(counters.tx_ack_frames, counters.tx_ack_bytes);
+    case SentKind::k_nack:
+      return add(counters.tx_nack_frames, counters.tx_nack_bytes);
+    case SentKind::k_cnp:
+      return add(counters.tx_cnp_frames, counters.tx_cnp_bytes);
+    default:  // a message of no bytes is data
+      return;
+  }
 }
 
 // The packet begins to leave.

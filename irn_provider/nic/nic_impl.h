@@ -57,6 +57,7 @@ struct Nic::Impl {
   SharedReceiveQueue* find(Srqn srq);
   PacketRef poll(Time now, TcMask of);  // null: nothing may leave
   PacketRef transmit(Time now, TcMask open, TcMask of);
+  void count_control(const Packet& packet);
   bool still_sends(QueuePair& qp, const QpScheduler::Turn& turn, Time now);
   void write_slack(const QueuePair& qp, const QpScheduler::Turn& turn, Packet& packet, Time now);
   bool passes_edge(Packet& packet, const QueuePair& qp, Time now);

@@ -12,6 +12,14 @@ namespace rocelab {
 #define ROCELAB_NIC_COUNTERS(X)                                                                   \
   X(tx_packets)                                                                                   \
   X(tx_bytes)                                                                                     \
+  X(tx_request_frames) /* of tx_packets: READs and atomics */                                     \
+  X(tx_request_bytes)                                                                             \
+  X(tx_ack_frames) /* and acknowledgements */                                                     \
+  X(tx_ack_bytes)                                                                                 \
+  X(tx_nack_frames) /* and NACKs of IRN; RoCE's NAKs are ACKs with another syndrome */            \
+  X(tx_nack_bytes)                                                                                \
+  X(tx_cnp_frames) /* and CNPs */                                                                 \
+  X(tx_cnp_bytes)                                                                                 \
   X(rx_packets)                                                                                   \
   X(rx_bytes) /* RoCE frames, bytes as frame length */                                            \
   X(rx_write_requests)                                                                            \

@@ -1,8 +1,8 @@
 // SwitchPortCounters: what a switch counts per port. One list, so that `ovs-vsctl ... statistics`,
 // summary.json and the docs cannot disagree. Frames unless a name says bytes or ps. rx_*, and drops that the
 // input side decides, count at the ingress port; everything else at the egress port. Conservation, over all
-// ports of a switch: rx + replicated + rocc_cnps = tx + drops + frames that wait. PFC frames are counted only
-// in the class lists.
+// ports of a switch: rx + replicated + rocc_cnps = tx + drops + frames that wait. tx has no link-local frames:
+// they are in `sent`, and PFC frames in the class lists, too, once for each class.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "base/ids.h"
+#include "base/wire/sent_kinds.h"
 #include "ovs_patches/switch_model/mechanism_table.h"
 
 namespace rocelab {
@@ -101,6 +102,7 @@ struct SwitchPortCounters {
 #define X(name) std::uint64_t name = 0;
   ROCELAB_SWITCH_PORT_COUNTERS(X)
 #undef X
+  SentByKind sent{};  // a port counts tx_frames and tx_bytes by these alone
 #define X(name) std::array<std::uint64_t, kTrafficClasses> name{};
   ROCELAB_SWITCH_CLASS_COUNTERS(X)
 #undef X
@@ -149,15 +151,18 @@ inline constexpr int kSwitchPortScalars = 0 ROCELAB_SWITCH_PORT_COUNTERS(X);
 inline constexpr int kSwitchClassCounters = 0 ROCELAB_SWITCH_CLASS_COUNTERS(X);
 #undef X
 inline constexpr std::size_t kOwnSwitchPortCounters =
-    kSwitchPortScalars + kTrafficClasses * kSwitchClassCounters;
+    kSwitchPortScalars + 2 * kSentKinds + kTrafficClasses * kSwitchClassCounters;
 inline constexpr std::size_t kSwitchPortCounterCount = kOwnSwitchPortCounters + kMostMechanismCounters;
 static_assert(sizeof(SwitchPortCounters) == kSwitchPortCounterCount * sizeof(std::uint64_t));
 
-// "rx_frames", ..., "xoff_sent_prio0", ...: in the order of the struct.
+// "rx_frames", ..., "tx_ack_frames", "tx_ack_bytes", ..., "xoff_sent_prio0", ...: in the order of the struct.
 // clang-format off
 inline constexpr std::array<const char*, kOwnSwitchPortCounters> kOwnSwitchPortCounterNames = {
 #define X(name) #name,
     ROCELAB_SWITCH_PORT_COUNTERS(X)
+#undef X
+#define X(name) "tx_" #name "_frames", "tx_" #name "_bytes",
+    ROCELAB_SENT_KINDS(X)
 #undef X
 #define X(name)                                                                                   \
 #name "_prio0", #name "_prio1", #name "_prio2", #name "_prio3", #name "_prio4", #name "_prio5", \

@@ -94,14 +94,18 @@ SwitchCore::SwitchCore(const SwitchConfig& c, std::span<const PortConfig> port_c
   on_wire.resize(ports.size());
 }
 
+void SwitchCore::count_link_local(Port& port, const Packet& packet) {
+  port.counters.sent[static_cast<std::size_t>(link_local_kind(packet.kind))].add(packet.frame_length);
+}
+
 // Control frames, then frames that mechanisms send ahead of all queues.
 PacketRef SwitchCore::transmit_urgent(PortId port_id, Port& port, Time now) {
   const bool control = !port.control.empty();
   PacketRef packet = control ? port.control.take_front() : mechanisms.poll_ahead(port_id, now);
   port.urgent = !port.control.empty() || mechanisms.has_ahead(port_id);
+  if (control) count_link_local(port, *packet);
   if (control || !packet) return packet;
-  ++port.counters.tx_frames;
-  port.counters.tx_bytes += packet->frame_length;
+  count_sent(port, *packet);
   if (sees_transmit) mechanisms.on_transmit(port_id, *packet, now);
   return packet;
 }
@@ -120,8 +124,7 @@ PacketRef SwitchCore::dequeue_apart(PortId port_id, Port& port, Time now) {
       drop(port_id, frame.in, *frame.packet, SwitchDropReason::kMechanism, now);
       continue;
     }
-    ++port.counters.tx_frames;
-    port.counters.tx_bytes += frame.packet->frame_length;
+    count_sent(port, *frame.packet);
     return std::move(frame.packet);
   }
   return {};
@@ -135,6 +138,7 @@ PacketRef SwitchCore::make_pfc(Port& port, Time now) {
   }
   PacketRef packet = pool.make();
   put_control(*packet, frame);
+  count_link_local(port, *packet);
   return packet;
 }
 

@@ -175,8 +175,7 @@ PacketRef SwitchCore::dequeue_by_policy(PortId port_id, Port& port, Time now) {
       drop(port_id, frame.in, *frame.packet, SwitchDropReason::kMechanism, now);
       continue;
     }
-    ++port.counters.tx_frames;
-    port.counters.tx_bytes += frame.packet->frame_length;
+    count_sent(port, *frame.packet);
     return std::move(frame.packet);
   }
   return {};

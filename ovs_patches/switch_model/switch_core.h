@@ -127,6 +127,8 @@ struct SwitchCore {
   PacketRef make_pfc(Port& port, Time now);
   PacketRef dequeue(PortId port_id, Port& port, Time now);
   PacketRef dequeue_apart(PortId port_id, Port& port, Time now);
+  static void count_sent(Port& port, const Packet& packet);
+  static void count_link_local(Port& port, const Packet& packet);
   PacketRef take(PortId port_id, Port& port, Tc tc, EgressQueues::Frame frame, Time now);
   void left(PortId port_id, Port& port, const EgressQueues::Queue& queue, Tc tc, const QueuedFrame& frame,
             Time now);

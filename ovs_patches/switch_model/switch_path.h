@@ -123,6 +123,11 @@ namespace rocelab {
   store(in, outs, std::move(packet), now);
 }
 
+// A frame leaves by the port.
+[[gnu::always_inline]] inline void SwitchCore::count_sent(Port& port, const Packet& packet) {
+  port.counters.sent[static_cast<std::size_t>(sent_kind(packet))].add(packet.frame_length);
+}
+
 // In and out at one instant: what receive() and transmit() come to where the port has nothing to send, the
 // class is open and the frame fits without PFC. About half of all frames find it so. False, and nothing has
 // changed: another case. The caller knows that the wire is free and that no other event has this instant.
@@ -138,17 +143,17 @@ namespace rocelab {
       return false;
     buffer.pass_lossy(in, tc, frame);
   }
-  if ((egress.watched & bit_of(tc)) != 0) [[unlikely]]
-    mechanisms.on_enqueue(egress.watch, out, in, packet, now);
-  if ((egress.watched_out & bit_of(tc)) != 0) [[unlikely]]
-    mechanisms.on_dequeue(egress.watch_out, out, in, packet, now);
+  if (((egress.watched | egress.watched_out) & bit_of(tc)) != 0) [[unlikely]] {
+    if ((egress.watched & bit_of(tc)) != 0) mechanisms.on_enqueue(egress.watch, out, in, packet, now);
+    if ((egress.watched_out & bit_of(tc)) != 0)
+      mechanisms.on_dequeue(egress.watch_out, out, in, packet, now);
+  }
   queues.pass(queues.at(out, tc), in, frame);
   SwitchPortCounters& received = at(in).counters;
   ++received.rx_frames;
   received.rx_bytes += packet.frame_length;
   note_delivered(in, out, packet, now);
-  ++egress.counters.tx_frames;
-  egress.counters.tx_bytes += packet.frame_length;
+  count_sent(egress, packet);
   return true;
 }
 
@@ -191,8 +196,7 @@ namespace rocelab {
 [[gnu::always_inline]] inline PacketRef SwitchCore::take(PortId port_id, Port& port, Tc tc,
                                                          EgressQueues::Frame frame, Time now) {
   left(port_id, port, queues.at(port_id, tc), tc, frame, now);
-  ++port.counters.tx_frames;
-  port.counters.tx_bytes += frame.packet->frame_length;
+  count_sent(port, *frame.packet);
   give_back(frame.in, tc, frame.packet->frame(), frame.share, now);
   return std::move(frame.packet);
 }

@@ -30,6 +30,10 @@ bool Switch::is_pausing(PortId ingress, Tc tc) const { return core_->at(ingress)
 SwitchPortCounters Switch::counters(PortId port_id, Time now) const {
   const SwitchCore::Port& port = core_->at(port_id);
   SwitchPortCounters counters = port.counters;
+  for (std::size_t kind = 0; kind < static_cast<std::size_t>(SentKind::k_escape_token); ++kind) {
+    counters.tx_frames += counters.sent[kind].frames;
+    counters.tx_bytes += counters.sent[kind].bytes;
+  }
   for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc) {
     counters.queue_peak_bytes[tc] =
         static_cast<std::uint64_t>(core_->queues.peak_bytes(port_id, Tc{tc}).count());

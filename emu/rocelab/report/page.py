@@ -62,6 +62,7 @@ def _values(result: Result) -> dict[str, Any]:
         "topology": sketch.topology(plan).svg,
         "plan": plan,
         "limits": tables.limits(plan),
+        "link_bytes": tables.link_byte_rows(summary),
         "pauses": [(o.plan.label, tables.pause_rows(o)) for _, o in first if o.plan.pfc],
         "nics": [(o.plan.label, tables.nic_rows(o)) for _, o in first if o.plan.nics_per_host > 1],
         "policies": [

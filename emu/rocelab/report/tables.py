@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rocelab import culprits, native, pauses
+from rocelab import culprits, link_bytes, native, pauses
 from rocelab.headline import number
 from rocelab.model import PortPlan, RunOutcome, RunPlan
 
@@ -76,6 +76,18 @@ def pause_rows(outcome: RunOutcome, most: int = 16) -> list[PauseRow]:
         )
         for row in pauses.by_port(outcome)[:most]
     ]
+
+
+def link_byte_rows(summary: dict[str, Any]) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Labels, and for each kind of frame its share of the bytes that links carried, in per cent."""
+    found = link_bytes.shares(summary["runs"])
+    labels = list(found.get("data", {}))
+    rows = [(link_bytes.KINDS[kind], [_percent(of[label]) for label in labels]) for kind, of in found.items()]
+    return labels, rows
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g}" if share else "–"
 
 
 @dataclass(frozen=True)

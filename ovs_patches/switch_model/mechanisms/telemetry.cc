@@ -39,8 +39,10 @@ void TelemetryMechanism::on_transmit(PortId egress, Packet& packet, Time now) {
     hop.queue = static_cast<std::uint32_t>(std::min(queue, kMostQueue));
     telemetry.push(static_cast<std::uint16_t>(port.cp_address), hop);
     hops = telemetry.hops;
+    counters_[egress.value].added += grown - packet.frame_length;
     packet.frame_length = grown;
   }
+  if (packet.payload_length > 0) counters_[egress.value].bytes += Telemetry::shim_bytes(hops);
   sent_[egress.value] += wire_bytes(packet.frame());
 }
 

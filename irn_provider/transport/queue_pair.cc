@@ -106,7 +106,7 @@ void QueuePair::note_state_change(QpState from, const QpAttr& attr) {
   awaits_drained_ = attr.state == QpState::kSqd && attr.notify_drained;
 }
 
-void QueuePair::settle(Time now) {
+void QueuePair::settle_changes(Time now) {
   const QpContext::Failure failure = context_.take_failure();
   if (failure == QpContext::Failure::kQp) enter_error(now);
   if (failure == QpContext::Failure::kSend) enter_send_error(now);

@@ -121,7 +121,11 @@ class QueuePair {
   Time responder_not_before(Time now) const;
   bool attributes_are_valid(const QpAttr& attr) const;
   void enter(QpState state);
-  void settle(Time now);  // after each call that may have failed, or completed something
+  void settle(Time now) {  // after each call that may have failed, or completed something
+    if (context_.failed() || awaits_drained_) [[unlikely]]
+      settle_changes(now);
+  }
+  void settle_changes(Time now);
   void note_state_change(QpState from, const QpAttr& attr);
   void raise(AsyncEvent::Kind kind) { context_.nic.events.raise({kind, context_.qpn.value}); }
   void enter_error(Time now);

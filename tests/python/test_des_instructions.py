@@ -10,19 +10,20 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from rocelab import native
+from rocelab import native, paths
 from rocelab.bench import virtual
 
 BENCH = native.build_directory() / "emu" / "des" / "des_bench"
 FOLDER = Path(virtual.__file__).parent
 
-# Size of a flow in the scenario and here, and the limit, by name in virtual.CASES; measured 925, 889, 938 and 860; IRN 926 before RC3, of which answers and windows are asked; 12 less before frames could carry slack, which NICs ask of each. The aim is 900: classes, rules of queues, control
-# frames by lists and hooks at arrival cost 5 %.
+# What the scenario says, what it says here, and the limit, by name in virtual.CASES; measured 925, 889, 938 and 860; IRN 926 before RC3, of which answers and windows are asked; 12 less before frames could carry slack, which NICs ask of each. The aim is 900: classes, rules of queues, control
+# frames by lists and hooks at arrival cost 5 %. RC3's baseline 1,620 where TCP alone has 1,420: few frames find a port busy there, and TCP's own law is most of it.
 _CASES = {
-    "roce_pfc_ack_16": ("10MB", "200KB", 935),
-    "roce_pfc_ack_1": ("10MB", "200KB", 935),
-    "irn": ("10MB", "200KB", 945),
-    "roce_pfc_ack_16_1024_hosts": ("1MB", "50KB", 935),
+    "roce_pfc_ack_16": ('size = "10MB"', 'size = "200KB"', 935),
+    "roce_pfc_ack_1": ('size = "10MB"', 'size = "200KB"', 935),
+    "irn": ('size = "10MB"', 'size = "200KB"', 945),
+    "roce_pfc_ack_16_1024_hosts": ('size = "1MB"', 'size = "50KB"', 935),
+    "rc3_internet2": ('duration = "200ms"', 'duration = "10ms"', 1_700),
 }
 
 
@@ -34,12 +35,12 @@ def test_every_case_of_the_benchmark_has_its_limit() -> None:
 @pytest.mark.skipif(not BENCH.exists(), reason=f"{BENCH} is not built")
 @pytest.mark.parametrize("name", _CASES)
 def test_instructions_per_packet_hop_stay_within_their_limit(tmp_path: Path, name: str) -> None:
-    size, short, limit = _CASES[name]
+    long, short, limit = _CASES[name]
     scenario, label = next((file, label) for case, file, label, _ in virtual.CASES if case == name)
     small = tmp_path / "small.toml"
-    text = (FOLDER / scenario).read_text()
-    assert f'size = "{size}"' in text
-    small.write_text(text.replace(f'size = "{size}"', f'size = "{short}"'))
+    text = (FOLDER / scenario).read_text().replace('"../../../', f'"{paths.ROOT}/')
+    assert long in text
+    small.write_text(text.replace(long, short))
     done = subprocess.run(
         [
             *("valgrind", "--tool=callgrind", f"--callgrind-out-file={tmp_path / 'out'}"),

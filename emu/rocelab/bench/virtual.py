@@ -20,6 +20,7 @@ CASES = (
     ("roce_pfc_ack_1", "permutation_128.toml", "roce+pfc,ack=1", 1_300_000),
     ("irn", "permutation_128.toml", "irn", 1_300_000),
     ("roce_pfc_ack_16_1024_hosts", "permutation_1024.toml", "roce+pfc,ack=16", 1_000_000),
+    ("rc3_internet2", "rc3_internet2.toml", "rc3", 500_000),
 )
 
 

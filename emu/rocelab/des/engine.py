@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,8 @@ from rocelab.des.ranks import Found, Ranks
 from rocelab.errors import RocelabError
 from rocelab.files import check_not_full, check_writable
 from rocelab.flow_status import incomplete
-from rocelab.model import TRACE_DTYPE, FidelityInputs, FlowRecord, RunOutcome, RunPlan, end_ps
+from rocelab.frames import KINDS
+from rocelab.model import TRACE_DTYPE, Array, FidelityInputs, FlowRecord, RunOutcome, RunPlan, end_ps
 from rocelab.live.usage import process_peak_bytes
 from rocelab.progress import Flushes, Progress, Report
 from rocelab.scratch import scratch_folder
@@ -29,7 +32,8 @@ _FIRST_STEPS = 64  # windows between looks at the clock; adapted to how long the
 class DesEngine:
     """`events` off: no event files and samples, only the trace_hash. `trace` off: not even that, and the run is as fast as it can be. `threads`: of runs whose scenario
     leaves them to us (engine.threads = "auto"); 0: by the cores and the size of the run. `ranks`: this process among those that share each run (ranks.py).
-    `watched`: event files are flushed once a second, for a reader that shows the run while it lasts."""
+    `watched`: event files are flushed once a second, for a reader that shows the run while it lasts. `kinds`: of records that the outcome's events are to have; none: all.
+    """
 
     def __init__(
         self,
@@ -39,6 +43,7 @@ class DesEngine:
         threads: int = 0,
         ranks: Ranks | None = None,
         watched: bool = False,
+        kinds: Sequence[str] = (),
     ) -> None:
         self.report = report
         self.flushes = Flushes(watched)
@@ -46,6 +51,7 @@ class DesEngine:
         self.events = events
         self.threads = threads
         self.ranks = ranks
+        self.kinds = [KINDS.index(kind) for kind in kinds]
 
     def execute(self, plan: RunPlan, out: Path | None = None, pcap: bool = False) -> RunOutcome:
         """One run. What goes wrong in it is in the outcome's `error`, with what there is; a plan that cannot be run raises."""
@@ -82,9 +88,15 @@ class DesEngine:
             processes = [_since(before, self.ranks.used(), time.monotonic() - begin)] if self.ranks else []
             _check_disks(captures, folder)  # of what was not written nothing else tells
             self.report(Progress(plan, "collect", run.now_ps))
+            found = Found.of(run, {}, processes)
+            del run  # whose memory the records may have
             files = sorted(folder.glob("*.events")) if folder else []
-            events = {p.stem: np.fromfile(p, dtype=TRACE_DTYPE) for p in files}
-        return Found.of(run, events, processes), time.monotonic() - begin, cpu_s
+            found = replace(found, events={p.stem: self._records(p) for p in files})
+        return found, time.monotonic() - begin, cpu_s
+
+    def _records(self, file: Path) -> Array:
+        records = np.fromfile(file, dtype=TRACE_DTYPE)
+        return records[np.isin(records["kind"], self.kinds)] if self.kinds else records
 
     def _drive(self, run: Any, plan: RunPlan, traces: Path | None) -> None:
         """In slices, so that progress shows and ^C is heard."""

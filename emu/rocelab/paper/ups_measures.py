@@ -9,7 +9,7 @@ import numpy as np
 
 from rocelab import frames
 from rocelab.model import Array, FlowPlan, RunOutcome
-from rocelab.sweep.work import Found, check_complete
+from rocelab.sweep.work import Found, check_complete, reads
 
 _MS_PS = 1_000_000_000
 _PLACED = frames.PLACED
@@ -55,6 +55,7 @@ def _ratios(outcome: RunOutcome) -> Array:
     return np.concatenate(parts)
 
 
+@reads("slack")
 def queueing(outcome: RunOutcome) -> Found:
     """Of a replay by LSTF (figure 5.1): the share of packets that wait less than in the original, the median of the ratios, and the share of packets at or below each of
     RATIOS. Of other runs nothing."""

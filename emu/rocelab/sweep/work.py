@@ -33,6 +33,19 @@ class Found:
 
 
 Measure = Callable[[RunOutcome], Found]
+_KINDS = "kinds"  # attribute of a measure
+
+
+def reads(*kinds: str) -> Callable[[Measure], Measure]:
+    """A measure that needs records of these kinds alone: others are not kept in memory."""
+
+    def mark(measure: Measure) -> Measure:
+        setattr(measure, _KINDS, kinds)
+        return measure
+
+    return mark
+
+
 ARRAYS = "found/"  # before the names of a Found's arrays in the columns of a PointResult
 _AT_LIMIT = "not finished after"
 
@@ -56,11 +69,13 @@ def execute(point: Point, report: Report = lambda _: None) -> PointResult:
     not complete is a RocelabError, but for a measure that takes one that ended at its limit."""
     scenario = read_scenario(Path(point.scenario), point.overrides)
     plan = plan_of(scenario, point.label, point.seed)
-    outcome = DesEngine(report, events=bool(point.measure), threads=1).execute(plan)
-    if not point.measure or outcome.error is not None and _AT_LIMIT not in outcome.error:
+    measure = _measure(point.measure) if point.measure else None
+    kinds = getattr(measure, _KINDS, ())
+    outcome = DesEngine(report, events=measure is not None, threads=1, kinds=kinds).execute(plan)
+    if measure is None or outcome.error is not None and _AT_LIMIT not in outcome.error:
         check_complete(outcome)
         return PointResult(run_summary(outcome), _flows(outcome))
-    found = _measure(point.measure)(outcome)
+    found = measure(outcome)
     arrays = {f"{ARRAYS}{name}": array for name, array in found.arrays.items()}
     return PointResult(run_summary(outcome) | {"found": found.as_json()}, _flows(outcome) | arrays)
 

@@ -36,7 +36,8 @@ constexpr auto kFields = fields(
         "N: a flow has feedback at most once in it; `0s`: with every frame. With `p4qcn3`: `cnp_interval`")
         .at_least(Duration{}),
     field<&P4qcnParams::flows>("flows", "flows that a queue remembers for `gap`").within(1, 1'000'000),
-    choice<&P4qcnParams::flow>("flow", kFlows, "what `gap` is of: a queue pair's frames, or all between two hosts"),
+    choice<&P4qcnParams::flow>("flow", kFlows,
+                               "what `gap` is of: a queue pair's frames, or all between two hosts"),
     choice<&P4qcnParams::depth>("depth", kDepths,
                                 "what a frame finds: its queue's length, or that of all queues of the port"),
     choice<&P4qcnParams::feedback_size>(

@@ -26,6 +26,7 @@ _OTHER_SEED = 1000  # further on
 _LOWER = "ports are full of packets of lower levels, which are dropped in place of TCP's"
 _DATAGRAMS = "UD repairs no loss"
 _SHORT = "HPCC keeps the queues short"
+_EARLY = "cut short before an ingress port is at XOFF"
 # What cannot happen, and then does not: file, label, words, why.
 _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
     ("*/pingpong.toml", "*", {"drops", "retransmissions", "timeouts"}, "one flow on an idle network"),
@@ -108,6 +109,10 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
     ("*/rocc/unlimited.toml", "*", {"drops", "retransmissions", "timeouts"}, "its buffers never fill"),
     ("*/escape/ring_congestion.toml", "irn+pfc+hpcc", {"pauses"}, _SHORT),
     ("*/escape/ring_congestion.toml", "irn+pfc+hpcc+escape", {"pauses", "escapes"}, _SHORT),
+    ("*/escape/fat_tree_pinned.toml", "*,500KB", {"pauses", "escapes"}, _EARLY),
+    ("*/escape/ring_authors.toml", "roce+pfc*", {"pauses", "escapes"}, _EARLY),
+    ("*/escape/ring_testbed.toml", "*,1-connection", {"pauses", "escapes"}, _EARLY),
+    ("*/rocc/without_pfc.toml", "*,N=2,*", {"timeouts"}, "later frames tell of all losses"),
     ("*/rocc/fct.toml", "irn+pfc+hpcc*", {"pauses"}, _SHORT),
     ("*/rocc/multi_bottleneck.toml", "irn+pfc+hpcc", {"pauses"}, _SHORT),
     (
@@ -122,6 +127,11 @@ _ALIKE: tuple[tuple[str, str, str, str], ...] = (
     ("*/ups/loads.toml", "*-percent-lstf", "*-percent-lstf", "of one load here"),
     ("*/ups/figure5.8.toml", "iwarp,fq*", "iwarp,fq*", "nothing waits for 5 ms"),
     ("*/escape/ring_congestion.toml", "irn+pfc+hpcc", "irn+pfc+hpcc+escape", "no pause, nothing escapes"),
+    ("*/escape/fat_tree_pinned.toml", "*,500KB", "*+escape,500KB", "no pause, nothing escapes"),
+    ("*/escape/ring_authors.toml", "roce+pfc,*", "roce+pfc+escape,*", "no pause, nothing escapes"),
+    ("*/escape/ring_testbed.toml", "roce+pfc,1*", "roce+pfc+escape,1*", "no pause, nothing escapes"),
+    ("*/rocc/flow_tables.toml", "*,N=2,*", "*,N=2,*", "two flows, always in the queue: all tables tell them"),
+    ("*/timely/figure3.1[34].toml", "*", "*", "low thresholds differ where an RTT is between them only"),
     ("*/irn/window_based.toml", "irn+pfc", "irn+pfc+aimd", "no loss tells AIMD anything"),
     ("*/p4qcn/with_pfc.toml", "p4qcn,*", "p4qcn+pfc,*", "no pause and no loss"),
     ("*/openqueue/overhead_*.toml", "list,*", "heap,*", "one order in two structures"),

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rocelab import deadlock
+from rocelab import deadlock, frames
 from rocelab.model import RunOutcome
 from rocelab.paper import rocc_traces as traces
 from rocelab.sweep.work import Found
 
 LEAST_PS = 10_000_000_000  # a circle of paused links for so long is a deadlock: 10 ms
 _FCS_PREAMBLE_GAP = 24
+_CARRIED = frames.KINDS.index("carried")
 _ADDED_S = 20e-3  # scenarios/escape/ring_congestion.toml: when flows are added
 _END_S = 60e-3
 _FAIL_S = 10e-3  # scenarios/escape/fat_tree.toml: when links fail
@@ -21,6 +22,7 @@ _SETTLED_S = 30e-3  # and "in ~20 ms" (4.6.3) the system has converged
 _SHORT = 1_000_000  # bytes; figure 4.17a: "flows smaller than 1 MB"
 # The chapter's form, and ours beside it: flows are announced, tokens come back (docs/explanation/escape.md).
 ESCAPE, ANNOUNCED = "roce+pfc+escape", "roce+pfc+escape+announce"
+OPEN = "roce+pfc+escape+open"  # ours: no tokens for flows of long queues (escape.open_below)
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,22 @@ def utilization(outcome: RunOutcome) -> float:
         on_wire = counters.get("tx_bytes", 0) + _FCS_PREAMBLE_GAP * counters.get("tx_frames", 0)
         if not port.peer_is_host:
             busy.append(100 * 8e12 * on_wire / (port.rate_bps * outcome.end_ps))
+    return float(np.mean([share for share in busy if share > 0.1 * max(busy)]))
+
+
+def busy_under_load(outcome: RunOutcome) -> float:
+    """The same until the last flow begins: what comes later is the end of what has piled up, which differs by link."""
+    end_ps = max(f.posted_ps for f in outcome.flows if f.posted_ps is not None)
+    busy = []
+    for switch, records in frames.by_node(outcome, frames.switches(outcome.plan)).items():
+        sent = records[
+            (records["kind"] == _CARRIED) & (records["mark"] == 0) & (records["time_ps"] <= end_ps)
+        ]
+        for port in outcome.plan.ports:
+            mine = sent[sent["port"] == port.port_id]
+            if port.switch == switch and not port.peer_is_host and len(mine):
+                time = float(mine["time_ps"][-1])
+                busy.append(100 * 8e12 * float(mine["bytes"][-1]) / (port.rate_bps * time))
     return float(np.mean([share for share in busy if share > 0.1 * max(busy)]))
 
 
@@ -111,7 +129,7 @@ def _times_ms(outcome: RunOutcome, group: str | None, below: float = np.inf) -> 
 
 def innocent(outcome: RunOutcome) -> dict[str, float]:
     """Mean FCT of the flows that share no congested link: with WebSearch of those below 1 MB (4.6.5)."""
-    web = outcome.plan.label.endswith("web_search")
+    web = "web_search" in outcome.plan.label
     times = _times_ms(outcome, "innocent", _SHORT if web else np.inf)
     return common(outcome) | {"innocent_fct_ms": float(np.mean(times))}
 
@@ -136,6 +154,16 @@ def _side_by_side(runs: Sequence[Run], quantity: str, over: str, under: str) -> 
     return found
 
 
+def ring_authors(outcome: RunOutcome) -> dict[str, float]:
+    return tails(outcome) | {"busy": busy_under_load(outcome)}
+
+
+def busy_of_ideal(runs: Sequence[Run]) -> dict[tuple[str, str], float]:
+    """How busy the links are under load, in per cent of what they are with buffers that never fill."""
+    ratios = _side_by_side(runs, "busy", ESCAPE, "ideal")
+    return {(f"escape,{case}", "of_ideal"): 100 * ratio for case, ratio in ratios.items()}
+
+
 def of_ideal(runs: Sequence[Run]) -> dict[tuple[str, str], float]:
     """The same bytes: what the links carried per time, in per cent of what they do with buffers that never fill; none where flows never end."""
     return {
@@ -152,6 +180,7 @@ def innocent_ratios(runs: Sequence[Run]) -> dict[tuple[str, str], float]:
     for quantity, under, whose in (
         ("fct_without_over_with", ESCAPE, ""),
         ("fct_without_over_with", ANNOUNCED, "announce,"),
+        ("fct_without_over_with", OPEN, "open,"),
         ("fct_bound", "no-heavy", ""),
     ):
         ratios = _side_by_side(runs, "innocent_fct_ms", "roce+pfc", under)
@@ -178,12 +207,17 @@ class Experiment:
 EXPERIMENTS: Mapping[str, Experiment] = {
     "ring": Experiment(),
     "ring_load": Experiment(tails, lambda runs: of_ideal(runs) | tail_ratios(runs)),
+    "ring_authors": Experiment(ring_authors, busy_of_ideal),
+    "ring_testbed": Experiment(),
     "ring_connections": Experiment(tails, lambda runs: of_ideal(runs) | tail_ratios(runs)),
     "pool": Experiment(),
     "ring_congestion": Experiment(ring_congestion),
     "fat_tree": Experiment(fat_tree),
+    "fat_tree_pinned": Experiment(fat_tree),
     "two_level": Experiment(tails, tail_ratios),
+    "two_level_connections": Experiment(tails),
     "innocent": Experiment(innocent, innocent_ratios),
+    "innocent_authors": Experiment(innocent, innocent_ratios),
 }
 
 

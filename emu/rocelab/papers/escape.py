@@ -33,6 +33,7 @@ NAMES = {
     "fct_without_over_with": "mean FCT without / with Escape",
     "fct_bound": "its bound: mean FCT without Escape / without heavy flows",
     "of_ideal": "links busy, of buffers that never fill",
+    "busy": "links busy under load",
 }
 # Quantities for which the paper has no number.
 _UNITS = {"p99_fct_ms": "ms", "unfinished": "flows", "fct_bound": "ratio", "p99_over_announced": "ratio"}
@@ -43,6 +44,7 @@ _COLUMNS = {
     "deadlocks": "deadlocks, % of runs",
     "deadlock_ms": "since, ms",
     "utilization": "busy, %",
+    "busy": "under load, %",
     "xoff": "XOFF",
     "tokens": "tokens",
     "escaped": "escaped",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rocelab import frames
 from rocelab.model import Array, RunOutcome
 from rocelab.paper import rocc_traces as traces
 from rocelab.paper.claims import Values
@@ -98,6 +99,25 @@ def _rate_at_host(outcome: RunOutcome) -> Measured:
     return Measured(values, [Picture(name, [point])], {name: notes | _spread(outcome)})
 
 
+def _drops(outcome: RunOutcome) -> Measured:
+    """As figure 3.5, and the frames that were lost: in all, and in the second half, when all has settled."""
+    case = case_of(outcome.plan.label)
+    found = _steady(outcome, case)
+    late_ps = 0.5e12 * max(traces.spans(outcome, 0.0), key=lambda s: s.end_s - s.begin_s).end_s
+    by = frames.by_node(outcome, frames.switches(outcome.plan))
+    late = sum(
+        int(np.count_nonzero((r["kind"] == frames.DROP) & (r["time_ps"] > late_ps))) for r in by.values()
+    )
+    drops = {(case, "drops"): float(run_summary(outcome)["drops"]), (case, "late_drops"): float(late)}
+    return Measured({**found.values, **drops}, found.pictures, found.notes)
+
+
+def _headroom(outcome: RunOutcome) -> Measured:
+    found = _comparison(outcome)
+    case = case_of(outcome.plan.label)
+    return Measured({(case, q): v for (_, q), v in found.values.items()}, [], {case: found.notes["hpcc"]})
+
+
 def _testbed(outcome: RunOutcome) -> Measured:
     return _steady(outcome, "mix" if outcome.plan.scenario.endswith("mix") else "uni")
 
@@ -181,7 +201,28 @@ def _completion(outcome: RunOutcome) -> Measured:
         (name, "average_fct"): summary["avg_fct_s"] * 1e3,
         (name, "p99_fct"): summary["p99_fct_s"] * 1e3,
     }
-    return Measured(values, [], {name: _notes(outcome, name)[name] | by_size(outcome)})
+    notes = _notes(outcome, name)[name] | by_size(outcome) | _tier_queues(outcome)
+    return Measured(values, [], {name: notes})
+
+
+def _tier_queues(outcome: RunOutcome) -> dict[str, float]:
+    """Figure 3.14a: the mean over time, and over the ports of each tier, of the class-3 queues towards the receivers, while flows begin."""
+    end_s = max(f.posted_ps for f in outcome.flows if f.posted_ps is not None) / 1e12
+    last = max(p.switch for p in outcome.plan.ports if p.peer_is_host)  # the receivers' leaf
+    tiers: dict[str, list[str]] = {"ingress": [], "core": [], "egress": []}
+    for port in outcome.plan.ports:
+        if port.switch == last and port.peer_is_host:
+            tiers["egress"].append(port.interface)
+        elif port.peer.partition("-")[0] == last and not port.peer_is_host:
+            tiers["core"].append(port.interface)
+        elif not port.peer_is_host and port.switch != last and port.switch.startswith("leaf"):
+            tiers["ingress"].append(port.interface)
+    queues = traces.mean_queues_kb(outcome, 0.0, end_s)
+    return {
+        f"mean_queue_kb {tier}": float(np.mean([queues.get(i, 0.0) for i in ports]))
+        for tier, ports in tiers.items()
+        if ports
+    }
 
 
 def _shares(outcome: RunOutcome, groups: Mapping[str, Sequence[int]]) -> Measured:
@@ -244,7 +285,12 @@ EXPERIMENTS: Mapping[str, Callable[[RunOutcome], Measured]] = {
     "comparison": _comparison,
     "rates": _rates,
     "fct": _completion,
+    "fct_authors": _completion,
     "unlimited": _completion,
+    "gains": _fairness,
+    "flow_tables": _fairness,
+    "without_pfc": _drops,
+    "headroom": _headroom,
     "rate_at_host": _rate_at_host,
     "testbed_dpdk": _testbed,
     "testbed_dpdk_mix": _testbed,

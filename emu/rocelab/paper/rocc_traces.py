@@ -149,5 +149,18 @@ def mean_queue_kb(outcome: RunOutcome, interface: str, begin_s: float, end_s: fl
     return float(np.sum(held * np.diff(edges)) / (end_s - begin_s) / 1e3)
 
 
+def mean_queues_kb(outcome: RunOutcome, begin_s: float, end_s: float) -> Mapping[str, float]:
+    """Of the class-3 queue of every port that was sampled, as mean_queue_kb()."""
+    samples = frames.samples_frame([outcome])
+    mine = samples[(samples["what"] == "queue") & (samples["tc"] == 3)]
+    found = {}
+    for interface, part in mine.groupby("port"):
+        time = part["time_ps"].to_numpy(dtype=float) / 1e12
+        inside = (time >= begin_s) & (time <= end_s)
+        if inside.any():
+            found[str(interface)] = float(part["bytes"].to_numpy(dtype=float)[inside].mean() / 1e3)
+    return found
+
+
 def mean_of(values: Mapping[int, float], flows: Sequence[int]) -> float:
     return float(np.mean([values[f] for f in flows]))

@@ -23,11 +23,13 @@ NAMES = {
     "busy": "link busy",
     "average_fct": "average FCT",
     "p99_fct": "99th percentile of FCT",
+    "drops": "drops",
+    "late_drops": "drops in the second half",
 }
 _NOTE = """Rates and queues hold within 10 % of the paper's; times hold when they are not above it. Means are over the second half of the time in which the same flows are
 active; a fair rate has settled when its mean over ten periods stays within a tenth of that."""
 SETTLES = Rule(AT_MOST.demand, AT_MOST.holds, never=False)
-_FULL = {name: ('workload.flows.duration="50ms"',) for name in ("fct", "unlimited")}
+_FULL = {name: ('workload.flows.duration="50ms"',) for name in ("fct", "fct_authors", "unlimited")}
 _COLUMNS = {
     "cnps": "CNPs",
     "cnps_taken": "taken in",
@@ -35,6 +37,9 @@ _COLUMNS = {
     "pfc_pause_frames": "XOFF",
     "drops": "drops",
     "longest_queue_kb": "longest queue, KB",
+    "mean_queue_kb core": "mean queue, core, KB",
+    "mean_queue_kb ingress": "ingress, KB",
+    "mean_queue_kb egress": "egress, KB",
     "least_gbps": "least flow, Gb/s",
     "most_gbps": "most, Gb/s",
     "end_ms": "end, ms",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from rocelab.paper.claims import Claim
 from rocelab.paper.results import Results
 from rocelab.paper.irn_claims_basic import BASIC
+from rocelab.paper.irn_claims_discussion import DISCUSSION
 from rocelab.paper.irn_claims_robust import ROBUST
 from rocelab.paper.irn_claims_tables import TABLES
 
-SENTENCES = (*BASIC, *ROBUST, *TABLES)
+SENTENCES = (*BASIC, *ROBUST, *TABLES, *DISCUSSION)
 
 
 def claims(results: Results) -> list[Claim]:

@@ -24,16 +24,19 @@ def _experiment(name: str, short: tuple[str, ...] = _SHORT, seeds: tuple[int, ..
 
 EXPERIMENTS = (
     *(_experiment(f"table{number}") for number in irn_cells.TABLES),
-    *(_experiment(f"figure{number}") for number in _FIGURES),
+    *(_experiment(f"figure{number}", seeds=(1, 2, 3)) for number in _FIGURES),
     _experiment("window_based"),
     _experiment("reads"),
-    _experiment("figure4.9", (), (1, 2)),
-    _experiment("incast_variants", (), (1,)),
-    # A tenth of the data, over as much less background.
     _experiment(
-        "incast_cross_traffic",
-        ("workload.incast.total=15MB", "workload.incast.start=1ms", "workload.poisson.duration=10ms"),
+        "migration",
+        ("workload.roce.duration=5ms", "workload.irn.duration=5ms", "engine.warmup=1ms"),
+        (1, 2, 3),
     ),
+    _experiment("spraying", _SHORT, (1, 2, 3)),
+    _experiment("figure4.9", (), (1, 2, 3)),
+    _experiment("incast_variants", (), (1, 2, 3)),
+    # The incast at its true size, which lasts some 40 ms: a tenth of it is over while the background still fills the network.
+    _experiment("incast_cross_traffic", ("workload.poisson.duration=60ms",), (1, 2, 3)),
 )
 
 

@@ -111,7 +111,7 @@ def rocc(
     out: Path = typer.Option(
         Path("out/rocc-tune"),
         metavar="DIR",
-        help="Where tune.svg and tune.json go, with every number of flows.",
+        help="Where tune.svg, margins.svg and tune.json go, with every number of flows.",
     ),
     no_install: bool = NO_INSTALL,
 ) -> int:

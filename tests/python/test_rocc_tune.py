@@ -68,11 +68,25 @@ def test_the_command_writes_what_it_shows(tmp_path: Path, capsys: pytest.Capture
     written = json.loads((tmp_path / "tune.json").read_text())
     assert written["flows"] == list(range(2, 129))
     assert written["auto_tuned_phase_margin_deg"][0] == pytest.approx(42.0, abs=0.1)
-    plot = ElementTree.parse(tmp_path / "tune.svg").getroot()
-    assert plot.tag == "{http://www.w3.org/2000/svg}svg"
-    text = "".join(plot.itertext())
-    for words in ("auto-tuned", "0.3 : 1.5", "Phase margin", "flows N"):
-        assert words in text
+    for name, shown in (
+        ("tune.svg", ("auto-tuned", "0.3 : 1.5", "Phase margin", "flows N")),
+        ("margins.svg", ("Phase margin of two flows", "alpha", "N = 10", "dB")),
+    ):
+        plot = ElementTree.parse(tmp_path / name).getroot()
+        assert plot.tag == "{http://www.w3.org/2000/svg}svg"
+        text = "".join(plot.itertext())
+        for words in shown:
+            assert words in text
+
+
+def test_the_loop_over_frequency_has_the_margin_and_the_bandwidth() -> None:
+    """Figure 6: where the gain is 1 the phase is the margin above -180 degrees, 50 and about -50 with gains of 0.3 : 3."""
+    loop = Loop(0.3, 3.0)
+    for flows in (2.0, 10.0):
+        (there,) = loop.response(np.array([float(loop.bandwidth(flows))]), flows)
+        above = (np.degrees(np.angle(there)) + 180) % 360
+        assert abs(there) == pytest.approx(1)
+        assert above == pytest.approx(float(loop.phase_margin(flows)) % 360)
 
 
 def test_parameters_without_meaning_are_rejected() -> None:

@@ -45,6 +45,14 @@ class Loop:
         """Hz at which the loop's gain is 1: the higher, the faster it answers (figure 7b)."""
         return np.asarray(self._native.crossover(flows)) / (2 * np.pi)
 
+    def response(self, hertz: Array, flows: float) -> Array:
+        """G of equation 6 at these frequencies, complex: its gain is 1 at bandwidth(), where its phase is phase_margin() above -180 degrees."""
+        s = 2j * np.pi * hertz
+        kappa = self.delta_f / 8 / self.delta_q
+        z = self.alpha / ((self.beta + self.alpha / 2) * self.period)
+        gain = kappa * flows * self.alpha / self.period
+        return np.asarray(gain * (1 + s / z) / s**2 * np.exp(-s * self.dead_time))
+
 
 def region(flows: float) -> int:
     """The divisor that AUTO_TUNE chooses where the fair rate is F_max / flows."""

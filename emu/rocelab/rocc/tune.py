@@ -146,7 +146,8 @@ def run(request: Request, out: Path) -> int:
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / "tune.json", text.encode())
     write_whole(out / "tune.svg", chart.figure(loop, everything).encode())
-    console.print(f"plot: [bold]{out / 'tune.svg'}[/]; numbers: tune.json", soft_wrap=True)
+    write_whole(out / "margins.svg", chart.margins(loop).encode())
+    console.print(f"plots: [bold]{out / 'tune.svg'}[/], margins.svg; numbers: tune.json", soft_wrap=True)
     return 0
 
 

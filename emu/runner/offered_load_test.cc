@@ -44,6 +44,23 @@ TEST(OfferedLoadTest, UniformTrafficLoadsEachTierOfAFatTreeByItsShareOfThePairs)
   EXPECT_NEAR(at("core4", "agg8"), 28e9 * 12 / 15, 1);
 }
 
+TEST(OfferedLoadTest, AcknowledgementsThatCountAreOnTheWayBack) {
+  const std::string one_way = "senders = [\"h1\"]\nreceivers = [\"h2\"]\ncounts = \"acks\"\n" + kLoad7;
+  const Settings s = parse_scenario(scenario(kStar, poisson("p", one_way)), "t.toml").settings[0];
+  const Routing routing(s.topology);
+  const std::vector<double> load = offered_load(s.topology, routing, s.workloads[0], 1024);
+  const auto of = [&](const char* host, int direction) {
+    const std::uint32_t h = s.topology.find(host);
+    const std::uint32_t link = s.topology.nodes()[h].links[0];
+    return load[2 * link + (s.topology.links()[link].a == h ? direction : 1 - direction)];
+  };
+  EXPECT_GT(of("h1", 0), 0);
+  EXPECT_NEAR(of("h1", 0), of("h2", 1), 1) << "data";
+  EXPECT_NEAR(of("h2", 0), of("h1", 1), 1) << "acknowledgements";
+  EXPECT_NEAR(of("h1", 0) + of("h2", 0), 0.7 * 40e9, 1);
+  EXPECT_NEAR(of("h2", 0) / of("h1", 0), 86.0 / 1106, 0.01);
+}
+
 TEST(OfferedLoadTest, ALinkAboveTheEdgeIsCheckedToo) {
   EXPECT_EQ(complaint(kFatTree, poisson("p", kLoad7)), "none");
   EXPECT_EQ(complaint(kFatTree + "core_rate = \"10Gb/s\"\n", poisson("p", kLoad7)),

@@ -81,17 +81,12 @@ double bps_of(const Topology& topology, const std::vector<std::uint32_t>& hosts)
   return bps;
 }
 
-double mean_wire_bytes(const WorkloadSettings& w, std::uint32_t path_mtu) {
-  const auto wire = [&](Bytes size) {
-    FlowShape shape;
-    shape.op = w.op;
-    shape.size = size;
-    shape.message_size = message_size_of(size, w.qps, w.message_size);
-    shape.qps = w.qps;
-    shape.path_mtu = path_mtu;
-    return static_cast<double>(wire_bytes_of(shape).count());
-  };
-  if (w.size.min == w.size.max) return wire(w.size.min);
+namespace {
+
+// Mean of of_size(size) over the sizes of flows.
+template <class F>
+double mean_over_sizes(const WorkloadSettings& w, F&& of_size) {
+  if (w.size.min == w.size.max) return of_size(w.size.min);
   const SizeCdf cdf = w.size.cdf.empty() ? SizeCdf(w.size.min, w.size.max) : w.size.cdf;
   // Means of equal parts of each of the distribution's lines.
   const std::size_t lines = cdf.points().size() - 1, parts = std::max<std::size_t>(8, 512 / lines);
@@ -100,10 +95,34 @@ double mean_wire_bytes(const WorkloadSettings& w, std::uint32_t path_mtu) {
     const double from = cdf.points()[i - 1].percent, width = cdf.points()[i].percent - from;
     for (std::size_t k = 0; k < parts; ++k) {
       const double middle = (static_cast<double>(k) + 0.5) / static_cast<double>(parts);
-      sum += wire(cdf.at(from + width * middle)) * width / 100 / static_cast<double>(parts);
+      sum += of_size(cdf.at(from + width * middle)) * width / 100 / static_cast<double>(parts);
     }
   }
   return sum;
+}
+
+}  // namespace
+
+double mean_wire_bytes(const WorkloadSettings& w, std::uint32_t path_mtu) {
+  return mean_over_sizes(w, [&](Bytes size) {
+    FlowShape shape;
+    shape.op = w.op;
+    shape.size = size;
+    shape.message_size = message_size_of(size, w.qps, w.message_size);
+    shape.qps = w.qps;
+    shape.path_mtu = path_mtu;
+    return static_cast<double>(wire_bytes_of(shape).count());
+  });
+}
+
+double mean_ack_bytes(const WorkloadSettings& w, std::uint32_t path_mtu, std::uint32_t interval, Bytes ack) {
+  const auto packets = [&](std::int64_t message) { return (message + path_mtu - 1) / path_mtu; };
+  return mean_over_sizes(w, [&](Bytes size) {
+    const std::int64_t message = message_size_of(size, w.qps, w.message_size).count();
+    const std::int64_t whole = size.count() / message, rest = size.count() % message;
+    const auto acks = [&](std::int64_t bytes) { return (packets(bytes) + interval - 1) / interval; };
+    return static_cast<double>((whole * acks(message) + acks(rest)) * ack.count());
+  });
 }
 
 Bytes message_size_of(Bytes flow, std::uint32_t qps, Bytes wanted) {

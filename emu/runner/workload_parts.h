@@ -28,6 +28,10 @@ double bps_of(const Topology& topology, const std::vector<std::uint32_t>& hosts)
 // whatever the transport, so that all labels get the same flows.
 double mean_wire_bytes(const WorkloadSettings& w, std::uint32_t path_mtu);
 
+// Mean of the bytes on the wire of the acknowledgements of a flow, none of which is lost: one of `ack` bytes
+// for every `interval` packets of a message and for its last.
+double mean_ack_bytes(const WorkloadSettings& w, std::uint32_t path_mtu, std::uint32_t interval, Bytes ack);
+
 // Of a flow's messages: as large as the scenario says (zero: one per queue pair), within the limit of the
 // architecture.
 Bytes message_size_of(Bytes flow, std::uint32_t qps, Bytes wanted);

@@ -141,6 +141,32 @@ TEST(WorkloadTest, PoissonLoadsEachLinkAsAsked) {
   EXPECT_EQ(destinations.size(), 18u);
 }
 
+// The load is (data + acknowledgements) / link: 10 packets of 1,024 bytes and their headers, and for IRN ten
+// ACKs of 62 bytes, for RoCE one for every 4 packets and for the last, each with 24 bytes of the wire.
+TEST(WorkloadTest, PoissonCountsAcknowledgementsWhereItIsAskedTo) {
+  const std::string text =
+      "[nic]\nack_interval = 4\n[topology]\nkind = \"star\"\nhosts = 9\n[[workload]]\nkind = "
+      "\"poisson\"\nsize = \"10240B\"\nload = 0.5\nflows = 20000\n";
+  const auto flows_per_second = [&](const char* transport, const std::string& more) {
+    const std::string whole = std::string("transport = \"") + transport + "\"\n" + text + more;
+    const std::vector<Flow> flows = draw_flows(parse_scenario(whole, "t.toml").settings.at(0), Rng(3));
+    return static_cast<double>(flows.size()) / (flows.back().start - Time::zero()).seconds();
+  };
+  FlowShape shape;
+  shape.size = 10240_B;
+  const auto data = static_cast<double>(wire_bytes_of(shape).count());
+  const double irn = flows_per_second("irn", ""), roce = flows_per_second("roce+pfc", "");
+  EXPECT_EQ(irn, roce) << "labels have the same flows";
+  EXPECT_NEAR(irn * data * 8 / 9 / 40e9, 0.5, 0.01);
+  const std::string counts = "counts = \"acks\"\n";
+  EXPECT_NEAR(flows_per_second("irn", counts) / irn, data / (data + 10 * (62 + 24)), 1e-6);
+  EXPECT_NEAR(flows_per_second("roce+pfc", counts) / irn, data / (data + 3 * (62 + 24)), 1e-6);
+  const std::string read = "op = \"read\"\n";
+  EXPECT_EQ(flows_per_second("roce+pfc", read + counts), flows_per_second("roce+pfc", read))
+      << "READ responses of RoCE are not acknowledged";
+  EXPECT_LT(flows_per_second("irn", read + counts), flows_per_second("irn", read));
+}
+
 TEST(WorkloadTest, PoissonLoadHoldsForSmallFlowsToo) {
   // 64 B flows: headers are more than half of what a link carries.
   const Settings s = settings_of(

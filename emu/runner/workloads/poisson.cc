@@ -4,24 +4,37 @@
 #include <map>
 #include <queue>
 
+#include "base/wire/ethernet.h"
+#include "base/wire/icrc.h"
+#include "base/wire/ipv4.h"
+#include "base/wire/opcode.h"
+#include "base/wire/udp.h"
+#include "base/wire_clock.h"
 #include "emu/runner/workload_parts.h"
 
 namespace rocelab {
 namespace {
 
 constexpr std::string_view kArrivals[] = {"senders", "network"};
+constexpr std::string_view kCounts[] = {"data", "acks"};
 
 constexpr auto kFields = fields(
     field<&PoissonParams::load>(
         "load",
         "share of each sender's link, headers included (counted as RoCE's for every "
-        "label); receivers are drawn among all other hosts. This or `every` is needed")
+        "label; see `counts`); receivers are drawn among all other hosts. This or `every` is needed")
         .within(1e-6, 1)
         .or_word("none"),
     field<&PoissonParams::every>("every",
                                  "in place of `load`: the mean time between flows of the whole network")
         .positive()
         .or_word("none"),
+    choice<&PoissonParams::counts_acks>(
+        "counts", kCounts,
+        "what `load` is a share of: `data`: all labels have the same flows; `acks`: acknowledgements count, "
+        "too, as the label's transport sends them without loss, so that labels have the same bytes on the "
+        "wire "
+        "in place of the same flows (DEVIATIONS.md#irn)"),
     choice<&PoissonParams::network>(
         "arrivals", kArrivals,
         "`senders`: each sender has a Poisson process of its own, of `load` of its link; `network`: one "
@@ -38,6 +51,16 @@ struct Arrival {
   Duration at;
   std::uint32_t src = 0, dst = 0;  // hosts
 };
+
+// What an acknowledgement of the label's transport takes on the wire.
+Bytes ack_on_wire(bool irn, FlowOp op) {
+  const bool read = op == FlowOp::kRead;
+  const auto headers = opcode_info(irn ? TransportClass::kIrn : TransportClass::kRc,
+                                   irn && read ? Operation::kReadAck : Operation::kAck)
+                           .header_bytes;
+  const auto around = EthernetHeader::kSize + Ipv4Header::kSize + UdpHeader::kSize + kIcrcBytes;
+  return wire_bytes(std::max(kMinFrameBytes, Bytes::from_count(static_cast<std::int64_t>(around + headers))));
+}
 
 // Of the senders' links. `bytes`: mean of a flow on the wire.
 double load_of(const PoissonParams& params, double bytes, double links_bps) {
@@ -119,7 +142,7 @@ std::vector<Arrival> draw_of_senders(const PoissonParams& params, FlowDraw& draw
 
 Schema<PoissonParams> Poisson::schema() { return kFields; }
 
-void Poisson::read(ConfigSection& section, WorkloadSettings& w, const WorkloadContext&) {
+void Poisson::read(ConfigSection& section, WorkloadSettings& w, const WorkloadContext& context) {
   if (params.every == Duration{}) {
     section.require("load");
   } else {
@@ -127,6 +150,13 @@ void Poisson::read(ConfigSection& section, WorkloadSettings& w, const WorkloadCo
     if (section.has("arrivals") && !params.network)
       section.fail_at("arrivals", "must be \"network\" with every: load is of single senders");
     params.network = true;
+  }
+  if (params.counts_acks) {
+    if (!section.has("load")) section.fail_at("counts", "is about load, which every replaces");
+    const bool irn = context.nic.mode == TransportMode::kIrn;
+    const bool acknowledged = irn || w.op != FlowOp::kRead;  // RoCE's READ responses are not
+    ack_interval_ = !acknowledged ? 0 : irn ? 1 : context.nic.ack_interval;
+    ack_bytes_ = ack_on_wire(irn, w.op);
   }
   if (params.duration == Duration::infinite() && params.flows == 0)
     section.fail("workload \"" + w.name + "\" of kind \"poisson\" needs a duration or a number of flows");
@@ -144,7 +174,7 @@ void Poisson::check(ConfigSection& section, const WorkloadSettings& w, const Top
 }
 
 void Poisson::draw(FlowDraw& draw) const {
-  const double bytes = mean_wire_bytes(draw.workload(), draw.path_mtu());
+  const double bytes = flow_bytes(draw.workload(), draw.path_mtu()).all();
   for (const Arrival& a : params.network ? draw_in_network(params, draw, bytes, draw.rng().fork("network"))
                                          : draw_of_senders(params, draw, bytes))
     draw.add_plain(a.src, a.dst, a.at).size = draw.size();
@@ -164,7 +194,9 @@ void Poisson::offer(const WorkloadSettings& w, std::uint32_t path_mtu, OfferedTr
   const std::vector<std::uint32_t> senders = senders_of(w, topology);
   const double links_bps = bps_of(topology, senders);
   const double mean_rate = links_bps / static_cast<double>(senders.size());
-  const double load = load_of(params, mean_wire_bytes(w, path_mtu), links_bps);
+  const FlowBytes bytes = flow_bytes(w, path_mtu);
+  const double load = load_of(params, bytes.all(), links_bps) * bytes.data / bytes.all();
+  const double answers = bytes.acks / bytes.data;                    // come back for each byte of data
   std::map<std::uint32_t, std::map<std::uint32_t, double>> to_from;  // to a host, from an edge switch
   for (const std::uint32_t host : senders) {
     const std::vector<std::uint32_t> receivers = receivers_of(w, topology, host);
@@ -178,6 +210,18 @@ void Poisson::offer(const WorkloadSettings& w, std::uint32_t path_mtu, OfferedTr
       traffic.arrives(to, bps);
       if (edge != traffic.edge(to)) traffic.crosses(edge, to, bps);
     }
+  if (answers == 0) return;
+  for (const std::uint32_t host : senders) {
+    const std::vector<std::uint32_t> receivers = receivers_of(w, topology, host);
+    const double bps = load * answers * (params.network ? mean_rate : bps_of(topology, {host}));
+    for (const std::uint32_t from : receivers)
+      traffic.between(from, host, bps / static_cast<double>(receivers.size()));
+  }
+}
+
+Poisson::FlowBytes Poisson::flow_bytes(const WorkloadSettings& w, std::uint32_t path_mtu) const {
+  const bool counts = ack_interval_ != 0;
+  return {mean_wire_bytes(w, path_mtu), counts ? mean_ack_bytes(w, path_mtu, ack_interval_, ack_bytes_) : 0};
 }
 
 double Poisson::expected_flows(const WorkloadSettings& w, const Topology& topology,
@@ -188,7 +232,7 @@ double Poisson::expected_flows(const WorkloadSettings& w, const Topology& topolo
 // Flows a second.
 double Poisson::expected_rate(const WorkloadSettings& w, const Topology& topology,
                               std::uint32_t path_mtu) const {
-  const double bytes = mean_wire_bytes(w, path_mtu), links_bps = bps_of(topology, senders_of(w, topology));
+  const double bytes = flow_bytes(w, path_mtu).all(), links_bps = bps_of(topology, senders_of(w, topology));
   return load_of(params, bytes, links_bps) * links_bps / (8 * bytes);
 }
 

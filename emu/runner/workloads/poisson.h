@@ -13,6 +13,7 @@ struct PoissonParams {
   Duration every{};      // in place of a load: mean time between flows of the whole network
   Duration duration = Duration::infinite();  // flows start within it
   std::uint64_t flows = 0;                   // at most so many, the earliest ones; zero: no limit
+  bool counts_acks = false;                  // the load is of data and acknowledgements
 };
 
 class Poisson final : public Workload {
@@ -34,7 +35,16 @@ class Poisson final : public Workload {
   Params params;
 
  private:
+  // Means of a flow's bytes on the wire, of both directions, that its load counts.
+  struct FlowBytes {
+    double data = 0, acks = 0;
+    double all() const { return data + acks; }
+  };
+  FlowBytes flow_bytes(const WorkloadSettings& w, std::uint32_t path_mtu) const;
   double expected_rate(const WorkloadSettings& w, const Topology& topology, std::uint32_t path_mtu) const;
+
+  std::uint32_t ack_interval_ = 0;  // packets of an acknowledgement; 0: none are counted
+  Bytes ack_bytes_;                 // of one, on the wire
 };
 
 }  // namespace rocelab

@@ -115,7 +115,31 @@ void read_classes(ConfigSection& section, SwitchConfig& config) {
     config.classes[tc].weight = static_cast<std::uint16_t>(weights[tc]);
 }
 
-void read_pfc(ConfigSection section, SwitchConfig& config) {
+// Thresholds by name, for which keys stand in (docs/explanation/pfc-thresholds.md has their sources).
+struct PfcPreset {
+  std::string_view name;
+  Bytes lossless_buffer, xoff, xon;
+};
+constexpr PfcPreset kPfcPresets[] = {
+    {"rocc-authors", 1200_KB, 500_KB, 10_KB},
+    {"rocc-authors-100g", 1200_KB, 800_KB, 10_KB},
+    {"escape-testbed", 240_KB, 125_KB, 10_KB},
+};
+
+// Before the keys of the switch are read, which change these values.
+void follow_pfc_preset(ConfigSection& pfc, SwitchConfig& config) {
+  std::vector<std::string_view> names = {"default"};
+  for (const PfcPreset& preset : kPfcPresets) names.push_back(preset.name);
+  const std::size_t chosen = pfc.choice("preset", std::span<const std::string_view>(names), 0);
+  if (chosen == 0) return;
+  const PfcPreset& preset = kPfcPresets[chosen - 1];
+  config.ingress_buffer = preset.lossless_buffer;
+  config.shared_pool = 0_B;
+  config.pfc.xoff = preset.xoff;
+  config.pfc.xon = preset.xon;
+}
+
+void read_pfc(ConfigSection& section, SwitchConfig& config) {
   read_schema(section, pfc_schema(), config.pfc);
   read_mechanisms(section, "switch.pfc", config);
   section.finish();
@@ -134,6 +158,8 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
   SwitchConfig config;
   config.pfc.enabled = pfc;
   config.mechanisms.of<SlackMechanism>().enabled = slack;
+  ConfigSection pfc_section = section.table("pfc");
+  follow_pfc_preset(pfc_section, config);
   read_schema(section, switch_schema(), config);
   read_queue_order(section, config);
   read_port_buffer(section, config);
@@ -144,7 +170,7 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
         "class 0. Use \"dscp\", and [classes] for a map of your own");
   read_classes(section, config);
   read_each_class(section, config);
-  read_pfc(section.table("pfc"), config);
+  read_pfc(pfc_section, config);
   ecn_by_rate = read_ecn(section.table("ecn"), config, congestion_control);
   follow_label(config.mechanisms, name_of(congestion_control.config), congestion_control.name);
   read_mechanisms(section, "switch", config);

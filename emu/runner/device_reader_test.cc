@@ -40,6 +40,22 @@ TEST(DeviceReaderTest, FixesOfEscapeAreChosenOneByOne) {
   }
 }
 
+TEST(DeviceReaderTest, PfcThresholdsHaveNamesForWhichKeysStandIn) {
+  const SwitchConfig ours = settings("").switches;
+  EXPECT_EQ(ours.pfc.xoff, kComputed);
+  const SwitchConfig authors =
+      settings("[switch]\nshared_pool = \"1MB\"\n[switch.pfc]\npreset = \"rocc-authors\"\n").switches;
+  EXPECT_EQ(authors.pfc.xoff, 500_KB);
+  EXPECT_EQ(authors.pfc.xon, 10_KB);
+  EXPECT_EQ(authors.ingress_buffer, 1200_KB);
+  EXPECT_EQ(authors.shared_pool, 1_MB) << "a key stands in for the preset's value";
+  const SwitchConfig higher =
+      settings("[switch.pfc]\npreset = \"rocc-authors-100g\"\nxon = \"20KB\"\n").switches;
+  EXPECT_EQ(higher.pfc.xoff, 800_KB);
+  EXPECT_EQ(higher.pfc.xon, 20_KB);
+  EXPECT_EQ(settings("[switch.pfc]\npreset = \"escape-testbed\"\n").switches.pfc.xoff, 125_KB);
+}
+
 TEST(DeviceReaderTest, LinksOfARateMayHaveMarkingOfTheirOwn) {
   const std::string ecn =
       "rate = \"100Gb/s\"\n[switch.ecn]\nenabled = true\nkmin = \"10KB\"\nkmax = \"20KB\"\npmax = 0.5\n"

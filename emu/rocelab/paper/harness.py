@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,11 +13,13 @@ from rocelab import native, paths
 from rocelab.errors import UsageError
 from rocelab.files import write_whole
 from rocelab.paper.experiment_filter import choose
+from rocelab.paper.choices import Alternative, Choice, merged
 from rocelab.paper.claims import Claim, Spread
 from rocelab.paper.results import Results
 from rocelab.sweep.points import Point, points_of
 
 if TYPE_CHECKING:
+    from rocelab.paper.sensitivity import Finding
     from rocelab.paper.tables import Figure, Table
 
 
@@ -37,9 +39,14 @@ class Experiment:
     fast_seeds: tuple[int, ...] = ()
     full: tuple[str, ...] = ()
 
-    def points(self, full: bool) -> list[Point]:
+    def points(self, full: bool, alternative: Alternative = Alternative("ours")) -> list[Point]:
         overrides, seeds = (self.full, ()) if full else (self.fast, self.fast_seeds)
-        return points_of(self.file, overrides, seeds, self.measure)[1]
+        return points_of(
+            self.file,
+            merged(overrides, alternative.overrides),
+            alternative.seeds or seeds,
+            self.measure,
+        )[1]
 
 
 def _nothing(results: Results) -> list[Table]:
@@ -61,6 +68,7 @@ class Paper:
     names: Mapping[str, str] = field(default_factory=dict)  # of quantities, for figures
     tables: Callable[[Results], list[Table]] = _nothing
     figures: Callable[[Results], list[Figure]] = _no_figures
+    choices: tuple[Choice, ...] = ()  # that the paper leaves open, for --sensitivity
 
     @property
     def has_full(self) -> bool:
@@ -81,6 +89,7 @@ class Findings:
     figures: Sequence[Figure]
     experiments: Sequence[str]
     failed: Sequence[str]  # points that did not finish, each with its reason
+    sensitivity: Sequence[Finding] = ()
 
 
 def find(name: str) -> Paper:
@@ -138,24 +147,44 @@ def evaluate(
     )
 
 
-def run(name: str, full: bool, only: str | None, cluster: str | None, jobs: int, out: Path | None) -> int:
+def run(
+    name: str,
+    full: bool,
+    only: str | None,
+    cluster: str | None,
+    jobs: int,
+    out: Path | None,
+    with_sensitivity: bool = False,
+) -> int:
     """Exit status 0 when all runs could be made; a claim that is missed is a finding, and no error."""
-    from rocelab.paper import report
+    from rocelab.paper import report, sensitivity
     from rocelab.sweep.run import failures, make_console, run_points
     from rocelab.sweep.store import PointStore
 
     paper = find(name)
     if full and not paper.has_full:
         raise UsageError(f"paper {name} is run at full length always: it has no --full")
+    if with_sensitivity and not paper.choices:
+        raise UsageError(f"paper {name} declares no open choices: run it without --sensitivity")
     console = make_console()
     chosen = paper.chosen(only)
     folder = out or Path("out") / f"paper-{name}"
     store = PointStore(folder / "points")
     points = {e.name: e.points(full) for e in chosen}
-    outcome = run_points([p for mine in points.values() for p in mine], store, console, jobs, cluster)
+    plans = sensitivity.plans_of(paper, chosen, full, points) if with_sensitivity else []
+    every = [*points.values(), *(each for plan in plans for each in plan.mine.values())]
+    outcome = run_points([p for mine in every for p in mine], store, console, jobs, cluster)
     failed = [f"{e.point.name}: {e.error}" for e in outcome.failed]
-    findings = evaluate(paper, chosen, Results(points, store), full, failed)
-    stem = "report" + ("-full" if full else "") + (f"-{'-'.join(e.name for e in chosen)}" if only else "")
+    findings = replace(
+        evaluate(paper, chosen, Results(points, store), full, failed),
+        sensitivity=[sensitivity.compare(paper, plan, points, store) for plan in plans],
+    )
+    stem = (
+        "report"
+        + ("-full" if full else "")
+        + ("-sensitivity" if with_sensitivity else "")
+        + (f"-{'-'.join(e.name for e in chosen)}" if only else "")
+    )
     text = json.dumps(report.as_json(findings), indent=1, allow_nan=False) + "\n"
     write_whole(folder / f"{stem}.json", text.encode())
     write_whole(folder / f"{stem}.html", report.page(findings).encode())

@@ -10,6 +10,7 @@ from rich.table import Table as Drawn
 
 from rocelab import __version__
 from rocelab.paper.chart import numbers_chart
+from rocelab.paper import sensitivity
 from rocelab.paper.claims import Claim, Spread
 from rocelab.paper.harness import Findings
 from rocelab.paper.tables import Cell, Figure, Table
@@ -18,6 +19,7 @@ from rocelab.report.templates import templates
 _HERE = Path(__file__).parent
 _FEW = 4  # numbers of a claim that the terminal shows; of more, the range and those that miss
 _MANY = 18  # the page
+_CHANGES = 5  # largest ones that the page shows of an alternative
 _COLOURS = {"holds": "green", "missed": "red", "open": "yellow", "not run": "yellow"}
 
 
@@ -45,6 +47,7 @@ def as_json(findings: Findings) -> dict[str, Any]:
             for t in findings.tables
         ],
         "failed": list(findings.failed),
+        **({"sensitivity": sensitivity.as_json(findings.sensitivity)} if findings.sensitivity else {}),
     }
 
 
@@ -73,7 +76,13 @@ def _beside(cell: Cell) -> dict[str, Any]:
 
 def page(findings: Findings) -> str:
     environment = templates(_HERE)
-    environment.filters |= {"shown": shown, "spread": spread_text}
+    environment.filters |= {
+        "shown": shown,
+        "spread": spread_text,
+        "sentence": sensitivity.sentence,
+        "change": sensitivity.change_text,
+        "named": sensitivity.name_of,
+    }
     return environment.get_template("paper.html.j2").render(
         css=(_HERE.parent / "report" / "report.css").read_text(),
         version=__version__,
@@ -81,6 +90,7 @@ def page(findings: Findings) -> str:
         paper=findings.paper,
         figures=[*findings.figures, *_charts(findings)],
         many=_MANY,
+        changes=_CHANGES,
     )
 
 
@@ -119,6 +129,8 @@ def terminal(findings: Findings) -> list[Drawn]:
         tables.append(_terminal_numbers(numbers, f"{name}: the paper's numbers and ours{variant} ({spread})"))
     if others:
         tables.append(claims_table(others, f"{name}: what the paper says{variant} ({spread})"))
+    if findings.sensitivity:
+        tables.append(sensitivity.terminal(findings.sensitivity))
     return tables
 
 

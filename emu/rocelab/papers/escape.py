@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rocelab.paper import open_choices
 from rocelab.paper.claims import AT_LEAST, Claim, Values, number, numbers
 from rocelab.paper.escape_measures import EXPERIMENTS, Run
 from rocelab.paper.harness import NUMBERS, SCENARIOS, Experiment, Paper
@@ -119,4 +120,5 @@ PAPER = Paper(
     claims=claims,
     names=NAMES,
     tables=tables,
+    choices=open_choices.ESCAPE,
 )

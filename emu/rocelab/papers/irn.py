@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rocelab import native
-from rocelab.paper import irn_cells, irn_chart, irn_claims
+from rocelab.paper import irn_cells, irn_chart, irn_claims, open_choices
 from rocelab.paper.claims import Claim
 from rocelab.paper.harness import SCENARIOS, Experiment, Paper
 from rocelab.paper.irn_labels import CCS, DIAGNOSTICS, METRICS, with_cc
@@ -83,5 +83,11 @@ def _diagnostics(results: Results) -> list[Table]:
 
 
 PAPER = Paper(
-    "IRN (R. Mittal's thesis, chapter 4)", _NOTE, EXPERIMENTS, claims, tables=tables, figures=figures
+    "IRN (R. Mittal's thesis, chapter 4)",
+    _NOTE,
+    EXPERIMENTS,
+    claims,
+    tables=tables,
+    figures=figures,
+    choices=open_choices.IRN,
 )

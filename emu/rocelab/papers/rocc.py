@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rocelab.model import Array
-from rocelab.paper import rocc_statements
+from rocelab.paper import open_choices, rocc_statements
 from rocelab.paper.claims import AT_MOST, Claim, Rule, numbers
 from rocelab.paper.harness import NUMBERS, SCENARIOS, Experiment, Paper
 from rocelab.paper.results import Results
@@ -117,4 +117,5 @@ PAPER = Paper(
     names=NAMES,
     tables=tables,
     figures=figures,
+    choices=open_choices.ROCC,
 )

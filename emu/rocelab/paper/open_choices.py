@@ -1,0 +1,155 @@
+"""What the papers leave open and our scenarios decide, for `./rocelab paper NAME --sensitivity`. Reasons are argued in DEVIATIONS.md and docs/papers."""
+
+from __future__ import annotations
+
+from rocelab.paper.choices import Alternative, Choice, key_choice, seed_choice
+
+_XON = "the papers name at most the threshold that pauses; how far below it a port lets its neighbour go on is open, and XON two frames below XOFF pauses often and briefly"
+# Where no counter of bytes is shared among ports: each ingress port has its own, as in the published models of RoCC's authors.
+_PER_PORT = ("switch.shared_pool=0B", "switch.lossless_buffer=1200KB")
+
+_NO_POISSON = ("figure4.9", "incast_variants")  # of IRN's experiments
+
+IRN = (
+    key_choice(
+        "timers.rto_restart",
+        "progress",
+        ['"any-ack"'],
+        "4.2.1 and 4.5.2 do not say what restarts a timer; the authors' trace speaks for any ACK or NACK",
+    ),
+    key_choice(
+        "workload.poisson.counts",
+        "data",
+        ['"acks"'],
+        "4.3.1 gives the load in per cent of the link and does not say whether acknowledgements, 8 % of IRN's bytes, are in it",
+        without=_NO_POISSON,
+    ),
+    key_choice(
+        "nic.ack_interval",
+        "66, RoCE's",
+        ["1"],
+        "the paper compares IRN, which acknowledges each packet, with a RoCE of which it says that it sends no acknowledgements (4.4.2)",
+    ),
+    key_choice("switch.pfc.xon_frames", "2", ["40", "80"], _XON),
+    Choice(
+        "length",
+        "5 ms of arrivals, 1 ms of them warm-up",
+        "queues and backlogs at 70 % load still grow after 5 ms (the fast variant's only)",
+        (
+            Alternative(
+                "10 ms, 2 ms of them warm-up", ("workload.poisson.duration=10ms", "engine.warmup=2ms")
+            ),
+        ),
+        without=_NO_POISSON,
+        fast_only=True,
+    ),
+    seed_choice((2, 3)),
+)
+
+ROCC = (
+    Choice(
+        "gains",
+        "0.3 : 1.5",
+        "3.5 prints 0.3 : 1.5; the published model has 0.8 : 2.4 beside them, and the printed ones cannot settle within 2 ms",
+        (
+            Alternative(
+                "0.8 : 2.4",
+                (
+                    "congestion_control.rocc.alpha=0.8",
+                    "congestion_control.rocc.beta=2.4",
+                    "congestion_control.rocc.allow_unstable=true",
+                ),
+            ),
+        ),
+        ("fairness", "convergence", "multi_bottleneck", "asymmetric", "comparison", "rates", "fct"),
+    ),
+    key_choice(
+        "congestion_control.rocc.recovery_timer",
+        "2T",
+        ["55us"],
+        "3.3.5 names no period of fast recovery; the published model has 55 us",
+    ),
+    Choice(
+        "PFC threshold",
+        "500 KB that the ports share, XON two frames below",
+        "3.5 does not say of what the threshold is; the published model counts by ingress port and has XON at 10 KB",
+        (
+            Alternative(
+                "by ingress port, 500/10 KB",
+                (*_PER_PORT, "switch.pfc.xoff=500KB", "switch.pfc.xon=10KB"),
+            ),
+            Alternative(
+                "by ingress port, 800/10 KB",
+                (*_PER_PORT, "switch.pfc.xoff=800KB", "switch.pfc.xon=10KB"),
+            ),
+        ),
+        ("rates", "fct", "comparison"),
+    ),
+    key_choice(
+        "congestion_control.dcqcn.rate_ai",
+        "40 Mb/s",
+        ["4Mb/s"],
+        "3.5 names DCQCN's own values; the published model has a tenth of this step",
+        ("comparison", "rates", "fct", "unlimited", "multi_bottleneck", "asymmetric"),
+    ),
+    seed_choice((4, 5, 6)),
+)
+
+ESCAPE = (
+    Choice(
+        "XOFF and XON",
+        "by each link's headroom, XON two frames below",
+        _XON,
+        (
+            Alternative(
+                "500/10 KB",
+                ("switch.lossless_buffer=1200KB", "switch.pfc.xoff=500KB", "switch.pfc.xon=10KB"),
+            ),
+            Alternative(
+                "800/10 KB",
+                ("switch.lossless_buffer=1200KB", "switch.pfc.xoff=800KB", "switch.pfc.xon=10KB"),
+            ),
+        ),
+    ),
+    key_choice(
+        "topology.delay",
+        "2 us",
+        ["1.5us"],
+        "4.6 gives no delay of links; the published model of the same group has 1.5 us",
+        ("ring", "two_level", "innocent", "ring_congestion"),
+    ),
+    seed_choice((4, 5, 6)),
+)
+
+TIMELY = (
+    key_choice(
+        "switch.pfc.xon_frames",
+        "2",
+        ["80"],
+        _XON,
+    ),
+    key_choice(
+        "nic.qp_burst",
+        "one packet",
+        ["16"],
+        "3.4 has the NIC send a segment of 16 KB as one burst; by default our NIC takes turns after each packet",
+    ),
+    key_choice(
+        "congestion_control.timely.hai_factor",
+        "5",
+        ["1"],
+        "3.4.3 calls hyperactive increase an option, and the table does not say whether it was on",
+    ),
+    Choice(
+        "length",
+        "flows of 60 MB",
+        "the thesis measures ten minutes",
+        (
+            Alternative(
+                "flows of 90 MB",
+                tuple(f"workload.{name}.size=90MB" for name in ("a", "b", "c", "d")),
+            ),
+        ),
+    ),
+    seed_choice((4, 5, 6)),
+)

@@ -22,6 +22,7 @@ void bind_segment(pybind11::module_& m);
 void bind_metrics(pybind11::module_& m);
 void bind_des(pybind11::module_& m);
 void bind_policy(pybind11::module_& m);
+void bind_cost(pybind11::module_& m);
 
 // Counters by name.
 Counts counts(const NicCounters& counters);

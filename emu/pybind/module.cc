@@ -28,4 +28,5 @@ PYBIND11_MODULE(_rocelab, m) {
   rocelab::python::bind_metrics(m);
   rocelab::python::bind_des(m);
   rocelab::python::bind_policy(m);
+  rocelab::python::bind_cost(m);
 }

@@ -1,4 +1,4 @@
-"""`./rocelab sweep` and `./rocelab paper`: many runs in virtual time; `./rocelab rocc`: none."""
+"""`./rocelab sweep` and `./rocelab paper`: many runs in virtual time; `./rocelab rocc` and `./rocelab cost`: none."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ CLUSTER = typer.Option(
 JOBS = typer.Option(0, min=0, show_default=False, help="Runs at a time; default: one per core.")
 _SWEEP = "sweep scenarios/fattree_poisson.toml --seeds 1-5 --set workload.poisson.load=0.5"
 _ROCC = "rocc tune --rate 25Gb/s --rtt 20us"
+_COST = "cost --json out/cost.json"
 _PAPER = "paper irn --only table4.2,figure4.9"
 
 
@@ -37,6 +38,7 @@ def add(app: typer.Typer) -> None:
     app.command(epilog=example(_SWEEP))(sweep)
     app.command(epilog=example(_PAPER))(paper)
     app.command(epilog=example(_ROCC))(rocc)
+    app.command(epilog=example(_COST))(cost)
 
 
 def sweep(
@@ -67,6 +69,9 @@ def paper(
     only: Optional[str] = typer.Option(
         None, show_default=False, metavar="LIST", help="Only these experiments, e.g. table4.2,figure4.9."
     ),
+    sensitivity: bool = typer.Option(
+        False, "--sensitivity", help="Which choices that the paper leaves open decide a verdict."
+    ),
     cluster: Optional[str] = CLUSTER,
     jobs: int = JOBS,
     out: Optional[Path] = typer.Option(
@@ -80,7 +85,7 @@ def paper(
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(PAPERS)}"
         raise UsageError(f"paper {name}: no such paper; {hint}")
     set_up(live=False)
-    return call("rocelab.paper.harness", "run", name, full, only, cluster, jobs, out)
+    return call("rocelab.paper.harness", "run", name, full, only, cluster, jobs, out, sensitivity)
 
 
 def rocc(
@@ -130,3 +135,14 @@ def rocc(
         flows=flows,
         out=out,
     )
+
+
+def cost(
+    out: Optional[Path] = typer.Option(
+        None, "--json", show_default=False, metavar="FILE", help="Where the table goes as JSON, too."
+    ),
+    no_install: bool = NO_INSTALL,
+) -> int:
+    """State of our mechanisms in bits, and time of their operations on one core, beside what the papers count for hardware."""
+    set_up(live=False)
+    return call("rocelab.cost", "run", out)

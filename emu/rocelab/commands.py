@@ -23,6 +23,7 @@ COMMANDS = (
     Command("paper", "run a paper's experiments and lay its numbers beside ours", ("build", "results")),
     Command("openqueue", "check, explain and change switches' queueing policies", ("build", "results")),
     Command("rocc", "analyse RoCC's control loop", ("results",)),
+    Command("cost", "lay state and time of mechanisms beside the papers'", ("build", "results")),
     Command("up", "build a scenario's topology and keep it", _LIVE),
     Command("exec", "run a program on a host of a kept topology"),
     Command("rsh", "as ssh to a host of a kept topology"),

@@ -61,6 +61,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         *(*_LAWS, "emu/link", "emu/world", "irn_provider/cc", "irn_provider/transport"),
         *("ovs_patches/openqueue", "ovs_patches/switch_model"),
     ),
+    "emu/cost": (*_LAWS, "irn_provider/cc", "irn_provider/transport", "ovs_patches/switch_model"),
     "emu/des": (
         *(*_LAWS, "emu/link", "emu/record", "emu/runner", "emu/world", "irn_provider/nic"),
         *("ovs_patches/switch_model", "verbs_app/flows"),
@@ -81,7 +82,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         *("irn_provider/verbs", "irn_provider/verbs/libc", "lockstep"),
     ),
     "emu/mpi": ("emu/des",),
-    "emu/pybind": ("base", "emu/des", "emu/runner", "emu/world", "lockstep", "ovs_patches/openqueue"),
+    "emu/pybind": ("base", "emu/cost", "emu/des", "emu/runner", "emu/world", "lockstep", "ovs_patches/openqueue"),
     "emu/gateway": (*_LAWS, "irn_provider/nic", "irn_provider/transport", "lockstep"),
 }
 IO_HEADER = re.compile(r"<(?:chrono|thread|random|iostream|sys/[^>]*|unistd\.h|time\.h|ctime|mutex|fstream)>")

@@ -13,8 +13,8 @@ _NO_POISSON = ("figure4.9", "incast_variants")  # of IRN's experiments
 IRN = (
     key_choice(
         "timers.rto_restart",
-        "progress",
-        ['"any-ack"'],
+        "any-ack",
+        ['"progress"'],
         "4.2.1 and 4.5.2 do not say what restarts a timer; the authors' trace speaks for any ACK or NACK",
     ),
     key_choice(
@@ -130,15 +130,23 @@ TIMELY = (
     ),
     key_choice(
         "nic.qp_burst",
-        "one packet",
-        ["16"],
-        "3.4 has the NIC send a segment of 16 KB as one burst; by default our NIC takes turns after each packet",
+        "16 packets, a segment",
+        ["1"],
+        "3.4 has the NIC send a segment of 16 KB as one burst, and does not say how connections share a port",
+        ("table3.1",),
     ),
     key_choice(
         "congestion_control.timely.hai_factor",
-        "5",
-        ["1"],
-        "3.4.3 calls hyperactive increase an option, and the table does not say whether it was on",
+        "1",
+        ["5"],
+        "3.3.3 calls hyperactive increase an option, and the table does not say whether it was on",
+    ),
+    key_choice(
+        "congestion_control.timely.alpha",
+        "0.02",
+        ["0.1"],
+        "algorithm 1 has no value for the weight of its average; ours is that of the code which its authors published",
+        ("table3.1",),
     ),
     Choice(
         "length",
@@ -150,6 +158,7 @@ TIMELY = (
                 tuple(f"workload.{name}.size=90MB" for name in ("a", "b", "c", "d")),
             ),
         ),
+        ("table3.1",),
     ),
     seed_choice((4, 5, 6)),
 )

@@ -160,6 +160,8 @@ class Planner {
       entry.nic = plan_.settings.nic.config;
       for (const auto& [name, mode] : settings_.nic.modes)
         if (name == topology_.nodes()[h].name) entry.nic.mode = mode;
+      for (const auto& [host, rate] : settings_.slack_rates)
+        if (host == h) entry.nic.slack.rate = rate;
       if (const CcAlgorithm* algorithm = algorithm_of(entry.nic.cc))
         algorithm->complete(entry.nic.cc, {plan_.base_rtt, fastest_link_});
       if (RoccRpParams* rocc = entry.nic.cc.get<RoccRp>()) rocc->registry = registry;

@@ -50,7 +50,8 @@ inline constexpr std::string_view kLinkEventRequires[] = {"at", "between", "stat
 std::vector<LinkEvent> read_link_events(std::vector<ConfigSection> sections, const Topology& topology);
 // [slack]: what NICs write into frames; switches keep it up to date wherever there is a law.
 // `replay_of`: the label or case that `law = "replay"` names.
-SlackConfig read_slack(ConfigSection section, std::string& replay_of);
+SlackConfig read_slack(ConfigSection section, const Topology& topology, std::string& replay_of,
+                       SlackRates& rates);
 Schema<SlackConfig> slack_schema();
 Schema<EdgeConfig> edge_schema();
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control, bool slack,

@@ -251,7 +251,7 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   const CcPreset cc =
       read_congestion_control(root.table("congestion_control"), label.mode, &s.parameters, rocc);
   const ClassMap class_map = read_class_map(root.table("classes"), s.topology, s.class_maps);
-  const SlackConfig slack = read_slack(root.table("slack"), s.replay_of);
+  const SlackConfig slack = read_slack(root.table("slack"), s.topology, s.replay_of, s.slack_rates);
   s.switches = read_switch(root.table("switch"), label.pfc, cc, slack.on(), s.ecn_by_rate);
   s.switch_groups = read_switch_groups(root.tables("switch_group"), root.node("switch"), s.topology,
                                        label.pfc, cc, slack.on(), s.parameters);

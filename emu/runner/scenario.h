@@ -121,6 +121,8 @@ struct StreamSettings {
   Duration on{}, off{};  // bursts; off zero: it is always on
 };
 
+using SlackRates = std::vector<std::pair<std::uint32_t, Rate>>;  // by host
+
 class Workload;
 
 // Of hosts with several NICs: to which NICs of other hosts one of them sends.
@@ -189,6 +191,7 @@ struct Settings {
   std::vector<SwitchGroup> switch_groups;  // disjoint
   NicSettings nic;                         // pfc_enabled and the timers are set
   std::string replay_of;                   // slack.of: a label, or a case of this one
+  SlackRates slack_rates;                  // of single hosts; of all others: nic.config.slack.rate
   TimerSettings timers;
   std::vector<WorkloadSettings> workloads;
   EngineSettings engine;

@@ -41,12 +41,29 @@ constexpr auto kEdge = fields(
     field<&EdgeConfig::packets>("packets", "of `ecn`: K, in full frames on the slowest link")
         .within(1, 1'000'000));
 
+// [slack.rates]: of single hosts.
+SlackRates read_rates(ConfigSection& section, const Topology& topology, Rate of_others) {
+  SlackRates rates;
+  const ConfigNode* node = section.node("rates");
+  ConfigSection table = section.table("rates");
+  if (node != nullptr)
+    for (const auto& [name, value] : node->members) {
+      const std::vector<std::uint32_t> hosts = topology.find_nics(name);
+      if (hosts.empty())
+        table.fail_at(name, "is no host: write for example slack.rates = { h1 = \"1Gb/s\" }");
+      for (const std::uint32_t host : hosts) rates.emplace_back(host, table.rate(name, of_others));
+    }
+  table.finish();
+  return rates;
+}
+
 }  // namespace
 
 Schema<EdgeConfig> edge_schema() { return kEdge; }
 Schema<SlackConfig> slack_schema() { return kFields; }
 
-SlackConfig read_slack(ConfigSection section, std::string& replay_of) {
+SlackConfig read_slack(ConfigSection section, const Topology& topology, std::string& replay_of,
+                       SlackRates& rates) {
   SlackConfig slack;
   replay_of = section.text("of", "");
   read_schema(section, slack_schema(), slack);
@@ -63,6 +80,8 @@ SlackConfig read_slack(ConfigSection section, std::string& replay_of) {
   only("value", SlackLaw::kConstant, "constant", false);
   only("per_packet", SlackLaw::kFlowSize, "flow-size", slack.law == SlackLaw::kRemaining);
   only("rate", SlackLaw::kVirtualClock, "virtual-clock", false);
+  only("rates", SlackLaw::kVirtualClock, "virtual-clock", false);
+  rates = read_rates(section, topology, slack.rate);
   only("of", SlackLaw::kReplay, "replay", slack.replays());
   if (slack.replays() && replay_of.empty())
     section.fail_at("law", std::string("= \"") + (slack.law == SlackLaw::kReplay ? "replay" : "replay-exit") +

@@ -32,6 +32,14 @@ TEST(SlackReaderTest, ALawIsTheNicsAndSwitchesKeepItUpToDate) {
   EXPECT_FALSE(without.world.hosts[0].nic.slack.on());
 }
 
+TEST(SlackReaderTest, SingleHostsHaveRatesOfTheirOwn) {
+  const RunPlan p =
+      plan("[slack]\nlaw = \"virtual-clock\"\nrate = \"3Gb/s\"\nrates = { h2 = \"900Mb/s\" }\n" + kFlow);
+  EXPECT_EQ(p.world.hosts[0].nic.slack.rate, 3_Gbps);
+  EXPECT_EQ(p.world.hosts[1].nic.slack.rate, 900_Mbps);
+  EXPECT_EQ(p.world.hosts[2].nic.slack.rate, 3_Gbps);
+}
+
 TEST(SlackReaderTest, FramesAreLongerByIt) {
   const RunPlan with = plan("[slack]\nlaw = \"constant\"\n" + kFlow), without = plan(kFlow);
   EXPECT_EQ(with.wire_mtu, without.wire_mtu + Bytes::from_count(kSlackShimBytes));
@@ -44,6 +52,13 @@ TEST(SlackReaderTest, FramesAreLongerByIt) {
 TEST(SlackReaderTest, MistakesNameTheirPlace) {
   EXPECT_NE(complaint("[slack]\nlaw = \"flowsize\"\n").find("slack.law"), std::string::npos);
   EXPECT_NE(complaint("[slack]\nlaw = \"virtual-clock\"\nrate = \"0Gb/s\"\n").find("slack.rate"),
+            std::string::npos);
+  const std::string clock = "[slack]\nlaw = \"virtual-clock\"\n";
+  EXPECT_NE(complaint(clock + "rates = { h9 = \"1Gb/s\" }\n").find("slack.rates.h9 is no host"),
+            std::string::npos);
+  EXPECT_NE(complaint(clock + "rates = { h1 = \"0Gb/s\" }\n").find("slack.rates.h1"), std::string::npos);
+  EXPECT_NE(complaint("[slack]\nlaw = \"constant\"\nrates = { h1 = \"1Gb/s\" }\n")
+                .find("slack.rates is of slack.law = \"virtual-clock\""),
             std::string::npos);
   EXPECT_NE(complaint("[slack]\nvalue = \"1us\"\n").find("t.toml:6:9: slack.value is of slack.law"),
             std::string::npos);

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import synthetic
 from first_seed import measured
+from rocelab import frames
 from rocelab.des.engine import DesEngine
 from rocelab.model import FlowRecord, RunOutcome
 from rocelab.paper import harness, ups_delay_statements, ups_measures, ups_statements
@@ -95,6 +96,24 @@ def test_ratios_of_queueing_delays_are_those_of_packets_that_waited_in_the_origi
     assert {int(i): cdf[i] for i in np.flatnonzero(np.diff(cdf, prepend=0))} == steps
     for label in ("roce,fifo", "roce,random-priorities", "roce,sjf-preempt", "roce,random-sp-pifo-2"):
         assert not ups_measures.queueing(made_up("table5.1", label, rows)).values
+
+
+def test_of_a_run_the_kinds_of_records_that_a_measure_reads_are_kept() -> None:
+    plan = plan_of(read_scenario(harness.SCENARIOS / "lstf.toml"), "irn,first", 1)
+    every, some = DesEngine().execute(plan), DesEngine(kinds=("slack",)).execute(plan)
+    assert every.node_digests == some.node_digests
+    kept = {
+        source: records[records["kind"] == frames.KINDS.index("slack")]
+        for source, records in every.events.items()
+    }
+    assert sum(len(records) for records in kept.values()) > 1000
+    assert all(np.array_equal(some.events[source], records) for source, records in kept.items())
+    assert getattr(ups_measures.queueing, "kinds") == ("slack",)
+
+
+def test_flows_with_weights_share_as_max_min_fairness_has_it(tmp_path: Path) -> None:
+    claims = PAPER.claims(measured(PAPER, "figure5.6", tmp_path))
+    assert len(claims) == 5 and all(c.holds for c in claims), [(c.text, dict(c.ours)) for c in claims]
 
 
 def test_replays_of_figure_5_1_are_those_that_are_measured() -> None:

@@ -144,6 +144,20 @@ def fairness(outcome: RunOutcome) -> Found:
     )
 
 
+@reads("placed")
+def weights(outcome: RunOutcome) -> Found:
+    """Ratios of what the flows of groups A, B and C got from 15 to 30 ms (figure 5.6)."""
+    shares, ids = _shares(outcome)
+    groups = {f.id: f.group for f in outcome.plan.flows}
+    got = {groups[flow]: float(row[15:30].sum()) for flow, row in zip(ids, shares)}
+    ratios = {
+        "a_b": got["A"] / got["B"],
+        "b_c": got["B"] / got["C"],
+        "a_bc": got["A"] / (got["B"] + got["C"]),
+    }
+    return Found({(outcome.plan.label, quantity): ratio for quantity, ratio in ratios.items()})
+
+
 def late_flow(outcome: RunOutcome) -> Found:
     """The most that the flow of `new` got in a millisecond from its third on (by then its window is no limit), in fair shares of its link (figure 5.5)."""
     shares, ids = _shares(outcome)

@@ -188,6 +188,30 @@ def _figure_5_5(results: Results, name: str) -> list[Claim]:
     ]
 
 
+def _figure_5_6(results: Results, name: str) -> list[Claim]:
+    """The closed form is weighted max-min fairness: of 5 Gb/s A has 4.5, B and C have 0.5 each; with equal rates 2.5, 0.5, 0.5."""
+    values = results.values(name)
+    said = {
+        ("weights", "a_b"): ("rates of 900, 100, 100 Mb/s: A / B", 9, "9"),
+        ("weights", "b_c"): ("B / C", 1, "1"),
+        ("weights", "a_bc"): ("A / (B + C)", 4.5, "4.5 and 1 Gb/s"),
+        ("equal", "a_bc"): ("with one rate for all: A / (B + C)", 2.5, "2.5 and 1 Gb/s"),
+        ("equal", "b_c"): ("B / C", 1, "1"),
+    }
+    return [
+        each(
+            name,
+            f"{text}, 15 to 30 ms",
+            f"{ratio:g} within 2 %",
+            {case: values.get((f"roce,{case}", quantity))},
+            within(0.98 * ratio, 1.02 * ratio),
+            source="5.2.3, figure 5.6",
+            paper=paper,
+        )
+        for (case, quantity), (text, ratio, paper) in said.items()
+    ]
+
+
 def _figure_5_8(results: Results, name: str) -> list[Claim]:
     def time(case: str) -> float | None:
         return per_byte(results, name, f"iwarp,{case}")
@@ -293,6 +317,7 @@ CLAIMS: dict[str, Callable[[Results, str], list[Claim]]] = {
     "table5.2": _table_5_2,
     "figure5.4": _figure_5_4,
     "figure5.5": _figure_5_5,
+    "figure5.6": _figure_5_6,
     "figure5.8": _figure_5_8,
     "table5.4": _table_5_4,
 }

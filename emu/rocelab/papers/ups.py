@@ -245,6 +245,7 @@ _MEASURES = {
     "figure5.3": "rocelab.paper.ups_measures:delays",
     "figure5.4": "rocelab.paper.ups_measures:fairness",
     "figure5.5": "rocelab.paper.ups_measures:late_flow",
+    "figure5.6": "rocelab.paper.ups_measures:weights",
     "figure5.8": "rocelab.paper.ups_measures:round_trips",
 }
 # With --full: flows that start within 1 s, as the chapter's.

@@ -22,6 +22,7 @@ _STOP_S, _AFTER_S = (
     0.3,
 )  # scenarios/timely/figure3.16.toml: when nine of ten connections stop, and how long is looked at
 _FULL_MBPS, _NEW_SHARE = 1_500.0, 0.95  # 3.5.1, HAI: 1.5 Gb/s, and the new fair share, near enough
+_BACKGROUND_S = (0.454, 0.462)  # scenarios/timely/figure3.20.toml
 _TRACKED = (10, 25, 50, 75, 90, 99)  # percentiles at which the two distributions of figure 3.2 are compared
 _TO_SERVER = "s1-eth11"  # scenarios/timely: the switch's port to h11
 
@@ -186,6 +187,23 @@ def _hai(outcome: RunOutcome) -> Found:
     return Found(values, {}, {"ms": ends, "mean_mbps": mean})
 
 
+def _beside_incast(outcome: RunOutcome) -> Found:
+    """Figure 3.20: what of the background arrives in 8 ms of it, and what the incast carries meanwhile."""
+    begin_s, end_s = _BACKGROUND_S
+    background = {f.id: f.size for f in outcome.plan.flows if f.group == "background"}
+    placed = [
+        background[f.id]
+        for f in outcome.flows
+        if f.id in background and f.placed_ps is not None and begin_s <= f.placed_ps / 1e12 < end_s
+    ]
+    incast = [r for f, r in traces.flow_rates(outcome, begin_s, end_s).items() if f not in background]
+    scheme, _, case = outcome.plan.label.partition(",")
+    name = f"{CASES[scheme]},{case}"
+    return Found(
+        {(name, "goodput"): 8e-9 * sum(placed) / (end_s - begin_s), (name, "incast_rate"): sum(incast)}
+    )
+
+
 EXPERIMENTS: Mapping[str, Callable[[RunOutcome], Found]] = {
     "incast": _table,
     "figure3.2": _queue,
@@ -195,6 +213,7 @@ EXPERIMENTS: Mapping[str, Callable[[RunOutcome], Found]] = {
     "figure3.14": _by_case,
     "figure3.15": _by_case,
     "figure3.16": _hai,
+    "figure3.20": _beside_incast,
 }
 
 

@@ -28,8 +28,17 @@ NAMES = {
 }
 _SOON = Rule(AT_MOST.demand, AT_MOST.holds, never=False)
 RULES = {"to_1500": _SOON, "to_share": _SOON}
-_FIGURES = ("3.2", "3.3", "3.7", "3.13", "3.14", "3.15", "3.16")
-_VALUES = (TABLE, "figure3.3", "figure3.7", "figure3.13", "figure3.14", "figure3.15", "figure3.16")
+_FIGURES = ("3.2", "3.3", "3.7", "3.13", "3.14", "3.15", "3.16", "3.20")
+_VALUES = (
+    TABLE,
+    "figure3.3",
+    "figure3.7",
+    "figure3.13",
+    "figure3.14",
+    "figure3.15",
+    "figure3.16",
+    "figure3.20",
+)
 _NOTE = """An incast of 40 connections, scenarios/timely/incast.toml, and what the figures change of it; of the second half of the time in which all connections are active. An
 RTT is a segment's, without its own serialisation; of DCTCP, whose host is not modelled, a packet's. Numbers hold within 10 % of the paper's, times when they are not above it."""
 

@@ -61,7 +61,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         *(*_LAWS, "emu/link", "emu/world", "irn_provider/cc", "irn_provider/transport"),
         *("ovs_patches/openqueue", "ovs_patches/switch_model"),
     ),
-    "emu/cost": (*_LAWS, "irn_provider/cc", "irn_provider/transport", "ovs_patches/switch_model"),
+    "emu/cost": ("base", "irn_provider/cc", "irn_provider/transport", "ovs_patches/switch_model"),
     "emu/des": (
         *(*_LAWS, "emu/link", "emu/record", "emu/runner", "emu/world", "irn_provider/nic"),
         *("ovs_patches/switch_model", "verbs_app/flows"),

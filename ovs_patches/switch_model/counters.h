@@ -1,8 +1,8 @@
 // SwitchPortCounters: what a switch counts per port. One list, so that `ovs-vsctl ... statistics`,
 // summary.json and the docs cannot disagree. Frames unless a name says bytes or ps. rx_*, and drops that the
 // input side decides, count at the ingress port; everything else at the egress port. Conservation, over all
-// ports of a switch: rx + replicated + rocc_cnps = tx + drops + frames that wait. tx has no link-local frames:
-// they are in `sent`, and PFC frames in the class lists, too, once for each class.
+// ports of a switch: rx + replicated + rocc_cnps = tx + drops + frames that wait. tx has no link-local
+// frames: they are in `sent`, and PFC frames in the class lists, too, once for each class.
 #pragma once
 
 #include <array>

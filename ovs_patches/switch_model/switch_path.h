@@ -145,8 +145,7 @@ namespace rocelab {
   }
   if (((egress.watched | egress.watched_out) & bit_of(tc)) != 0) [[unlikely]] {
     if ((egress.watched & bit_of(tc)) != 0) mechanisms.on_enqueue(egress.watch, out, in, packet, now);
-    if ((egress.watched_out & bit_of(tc)) != 0)
-      mechanisms.on_dequeue(egress.watch_out, out, in, packet, now);
+    if ((egress.watched_out & bit_of(tc)) != 0) mechanisms.on_dequeue(egress.watch_out, out, in, packet, now);
   }
   queues.pass(queues.at(out, tc), in, frame);
   SwitchPortCounters& received = at(in).counters;

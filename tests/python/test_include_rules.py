@@ -82,7 +82,15 @@ EDGES: dict[str, tuple[str, ...]] = {
         *("irn_provider/verbs", "irn_provider/verbs/libc", "lockstep"),
     ),
     "emu/mpi": ("emu/des",),
-    "emu/pybind": ("base", "emu/cost", "emu/des", "emu/runner", "emu/world", "lockstep", "ovs_patches/openqueue"),
+    "emu/pybind": (
+        "base",
+        "emu/cost",
+        "emu/des",
+        "emu/runner",
+        "emu/world",
+        "lockstep",
+        "ovs_patches/openqueue",
+    ),
     "emu/gateway": (*_LAWS, "irn_provider/nic", "irn_provider/transport", "lockstep"),
 }
 IO_HEADER = re.compile(r"<(?:chrono|thread|random|iostream|sys/[^>]*|unistd\.h|time\.h|ctime|mutex|fstream)>")

@@ -33,7 +33,8 @@ class TelemetryMechanism {
   static bool is_on(const Params& params) { return params.enabled; }
   static std::string problem_in(const Params& params, const SwitchConfig& config,
                                 std::span<const PortConfig> ports);
-  TelemetryMechanism(const Params&, SwitchActions actions, Rng) : actions_(actions), sent_(actions.ports()), counters_(actions.ports()) {}
+  TelemetryMechanism(const Params&, SwitchActions actions, Rng)
+      : actions_(actions), sent_(actions.ports()), counters_(actions.ports()) {}
 
   void on_transmit(PortId egress, Packet& packet, Time now);
   const Counters& counters(PortId port) const { return counters_[port.value]; }

@@ -1,6 +1,7 @@
 // [topology].
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -170,12 +171,30 @@ Topology read_line(ConfigSection& section, Ends ends, bool ring) {
               : make_parking_lot(switches, hosts, link, trunk);
 }
 
+// The same network with all rates, or all delays, so many times those of the file.
+void scale(ConfigSection& section, Topology& topology) {
+  const double rates = section.real("rate_scale", 1, 1e-3, 1e3);
+  const double delays = section.real("delay_scale", 1, 1e-3, 1e3);
+  const auto times = [](double factor, std::int64_t value) {
+    return factor == 1 ? value : std::max<std::int64_t>(1, std::llround(factor * static_cast<double>(value)));
+  };
+  for (std::uint32_t i = 0; i < topology.links().size(); ++i) {
+    Link& link = topology.link(i);
+    link.rate = Rate::from_bps(times(rates, link.rate.bps()));
+    link.delay = Duration::from_ps(times(delays, link.delay.ps()));
+    if (link.delay > kLongestDelay)
+      section.fail_at("delay_scale", "makes a link of " + to_string(link.delay) + ", which is more than " +
+                                         to_string(kLongestDelay));
+  }
+}
+
 Topology read_topology_file(ConfigSection& section, const std::filesystem::path& folder) {
   section.require("file");
   const std::filesystem::path file = section.file("file", folder);
   const auto nv_switches = static_cast<NvSwitches>(section.choice("nvswitches", {"refuse", "leave-out"}, 0));
   Topology topology = parse_topology_file(section.content("file", file), file.string(), nv_switches);
   check_hosts(section, topology.hosts(), 1);
+  scale(section, topology);
   return topology;
 }
 

@@ -59,7 +59,7 @@ struct UcmaId {
   bool has_device = false;  // bound to the host's address, not to any
   bool has_remote = false, has_route = false, listening = false, connecting = false;
   std::optional<std::uint32_t> agreed;  // a connection: kEceIrn, kEceRc3, as both ends said
-  Qpn remote_qpn;           // of a connection, when known
+  Qpn remote_qpn;                       // of a connection, when known
   std::uint32_t qkey = 0;
   std::uint32_t events_reported = 0;
   // Options.

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from first_seed import measured
-from rocelab.paper import harness, rc3_flows, rc3_model
+from rocelab.paper import harness, rc3_flows, rc3_model, rc3_paths
 from rocelab.papers import rc3
 from rocelab.papers.rc3 import PAPER
 from rocelab.scenario import plan_of, read_scenario
@@ -74,21 +74,29 @@ def test_the_core_links_are_as_wide_as_the_pairs_that_are_routed_over_them() -> 
         assert rate == pytest.approx(pairs[a, b] * 741.678 * 10 / 9, abs=0.1)
 
 
-def test_round_trips_follow_from_the_times_on_an_idle_network() -> None:
-    """Of all flows of the baseline: 2 ms of access links and 10 ms for each link on the lowest-numbered path, one way."""
-    plan = plan_of(read_scenario(FOLDER / "table2.1.toml", ("workload.flows.duration=20ms",)), "rc3", 1)
-    graph = [
-        (int(a), int(b))
-        for a, b, *_ in (line.split() for line in (FOLDER / "internet2.txt").read_text().splitlines()[2:])
-        if int(a) in _CORE
-    ]
-    flows = plan.flows
-    assert len(flows) > 100
-    ours = rc3_flows.round_trips(np.array([f.packets for f in flows]), np.array([f.alone_ps for f in flows]))
+@pytest.mark.parametrize(
+    ("experiment", "label", "duration", "rate"),
+    [
+        ("table2.1", "rc3", "20ms", 741.678e6),
+        ("rttbw", "rc3,400ms-100M", "200ms", 74.1678e6),
+        ("datacenter", "rc3", "100us", 100e9),
+    ],
+)
+def test_round_trips_are_those_of_the_plan(experiment: str, label: str, duration: str, rate: float) -> None:
+    """What a flow takes alone is half a round trip, its packets on the first link, and the last one on each other link."""
+    read = read_scenario(FOLDER / f"{experiment}.toml", (f"workload.flows.duration={duration}",))
+    plan = plan_of(read, label, 1)
     numbers = {h.name: i for i, h in enumerate(plan.hosts)}
-    for flow, rtt in zip(flows, ours):
-        core = [100 + numbers[name] // 10 for name in (flow.src, flow.dst)]
-        assert rtt == pytest.approx(2 * (0.002 + 0.010 * (len(path(graph, *core, _CORE)) - 1)))
+    flows = {
+        "src": np.array([numbers[f.src] for f in plan.flows]),
+        "dst": np.array([numbers[f.dst] for f in plan.flows]),
+        "host_names": np.array(list(numbers)),
+    }
+    assert len(plan.flows) > 20
+    packet = 1114 * 8 / rate
+    for flow, rtt in zip(plan.flows, rc3_paths.round_trips(experiment, label, flows)):
+        on_other_links = flow.alone_ps / 1e12 - rtt / 2 - flow.packets * packet
+        assert 0 < on_other_links < 6 * packet
 
 
 def test_the_baseline_is_the_chapters(tmp_path: Path) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from rocelab.model import Array
+from rocelab.paper.rc3_paths import round_trips
 from rocelab.paper.results import Results
 
-WIRE = 1114  # bytes of a packet here
 SIZES = (1, 2, 3, 5, 7, 40, 72, 137, 267, 1187, 2107)  # packets
 SMALL, LARGE = SIZES[:3], SIZES[3:]  # at most the initial window, and more
-ACCESS = 741.678e6  # bit/s
 
 
 class Flows:
@@ -19,7 +18,7 @@ class Flows:
     def __init__(self, results: Results, experiment: str, label: str, group: str | None = None) -> None:
         mine = [p for p in results.points.get(experiment, ()) if p.label == label]
         parts = [results.store.flows(p) for p in mine] if results.runs(experiment, label) else []
-        columns = [_with_handshake(f, _chosen(f, group)) for f in parts]
+        columns = [_with_handshake(f, _chosen(f, group), round_trips(experiment, label, f)) for f in parts]
         self.packets: Array = np.concatenate([c[0] for c in columns]) if columns else np.zeros(0)
         self.fct: Array = np.concatenate([c[1] for c in columns]) if columns else np.zeros(0)
 
@@ -36,14 +35,6 @@ class Flows:
         return float(chosen.mean()) if len(chosen) else None
 
 
-def round_trips(packets: Array, alone_ps: Array) -> Array:
-    """In seconds, from completion times on an idle network: 2 ms of access links and 10 ms for each link between switches, one way."""
-    one_way_ps = alone_ps - packets * (WIRE * 8e12 / ACCESS)
-    links = np.maximum(np.rint((one_way_ps - 2e9) / 1e10), 1)
-    rtt: Array = 2 * (2e-3 + 10e-3 * links)
-    return rtt
-
-
 def _chosen(flows: dict[str, Array], group: str | None) -> Array:
     chosen: Array = flows["measured"] & (flows["placed_ps"] >= 0)
     if group is not None:
@@ -51,11 +42,24 @@ def _chosen(flows: dict[str, Array], group: str | None) -> Array:
     return chosen
 
 
-def _with_handshake(flows: dict[str, Array], chosen: Array) -> tuple[Array, Array]:
+def _with_handshake(flows: dict[str, Array], chosen: Array, rtt: Array) -> tuple[Array, Array]:
     """Packets and completion times in seconds."""
-    packets, alone = flows["packets"][chosen], flows["alone_ps"][chosen]
     fct_ps = flows["placed_ps"][chosen] - flows["posted_ps"][chosen]
-    return packets, fct_ps / 1e12 + round_trips(packets, alone)
+    return flows["packets"][chosen], fct_ps / 1e12 + rtt[chosen]
+
+
+def spans(results: Results, experiment: str, label: str, group: str) -> Array:
+    """In seconds, of each pair of hosts of the group: from its first flow's start to its last one's end."""
+    found: list[float] = []
+    for point in (p for p in results.points.get(experiment, ()) if p.label == label):
+        if not results.runs(experiment, label):
+            break
+        flows = results.store.flows(point)
+        mine = flows["group_names"][flows["group"]] == group
+        pairs = flows["src"][mine].astype(np.int64) << 16 | flows["dst"][mine]
+        posted, placed = flows["posted_ps"][mine], flows["placed_ps"][mine]
+        found += [(placed[pairs == p].max() - posted[pairs == p].min()) / 1e12 for p in np.unique(pairs)]
+    return np.array(found)
 
 
 def reduction(results: Results, name: str, of: str, over: str, metric: str) -> float | None:

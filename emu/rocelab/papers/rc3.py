@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rocelab.model import Array
-from rocelab.paper import rc3_model
+from rocelab.paper import rc3_model, rc3_settings
 from rocelab.paper.claims import Claim, Rule, above, below, each, number, within
 from rocelab.paper.harness import NUMBERS, SCENARIOS, Experiment, Paper
 from rocelab.paper.rc3_flows import LARGE, SIZES, SMALL, Flows, reduction, reductions_by_size
@@ -270,7 +270,7 @@ _CLAIMS: dict[str, Callable[[Results, str], list[Claim]]] = {
     "critical": _critical,
     "partial": _partial,
     "mixed": _mixed,
-}
+} | rc3_settings.CLAIMS
 
 
 def claims(results: Results) -> list[Claim]:
@@ -336,12 +336,12 @@ def figures(results: Results) -> list[Figure]:
     return [_by_size(ours), _distributions(results, (5, 1187))] if ours else []
 
 
-# With --full: the authors' flows, which start within 2 to 5 s.
+# With --full: the authors' flows, which start within 2 to 5 s; of settings of their own, all of them.
 _COUNTED = ("engine.warmup=2s", "engine.measure=3s")
 _FULL = {
     name: (*_COUNTED, "workload.flows.duration=5s", f"workload.{other}.duration=5s")
     for name, other in (("critical", "critical"), ("mixed", "others"))
-}
+} | {name: () for name in ("rttbw", "chunks", "datacenter")}
 PAPER = Paper(
     title="RC3: recursively cautious congestion control (R. Mittal's thesis, chapter 2)",
     note=_NOTE,

@@ -1,0 +1,158 @@
+"""What the RC3 chapter says of other settings than its baseline: round trips and rates, slow links to receivers, unequal links, chunks, a datacenter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rocelab.paper.claims import Claim, above, each, within
+from rocelab.paper.rc3_flows import LARGE, Flows, reduction, reductions_by_size, spans
+from rocelab.paper.results import Results
+
+_MEANS = {"mean_fct": "mean FCT", "fct_per_byte": "FCT per byte"}
+
+
+def _by_mean(results: Results, name: str) -> dict[str, float | None]:
+    return {text: reduction(results, name, "rc3", "iwarp", m) for m, text in _MEANS.items()}
+
+
+def _less(a: float | None, b: float | None) -> float | None:
+    return None if a is None or b is None else a - b
+
+
+def _rttbw(results: Results, name: str) -> list[Claim]:
+    cases = ("40ms-100M", "40ms-1G", "400ms-100M", "400ms-1G")
+    mean = {c: reduction(results, name, f"rc3,{c}", f"iwarp,{c}", "mean_fct") for c in cases}
+    by_size = {c: reductions_by_size(results, name, f"rc3,{c}", f"iwarp,{c}") for c in cases}
+    rises = [("40ms-100M", "40ms-1G"), ("40ms-100M", "400ms-100M"), ("40ms-1G", "400ms-1G")]
+    source = "figure 2.8 (b)"
+    return [
+        each(
+            name,
+            "the reduction of the mean FCT rises with round trip times rate, points",
+            "> 0",
+            {f"{b} - {a}": _less(mean[b], mean[a]) for a, b in rises},
+            above(0),
+            source=source,
+        ),
+        each(
+            name,
+            "and so does that of large flows, 50 MB against 500 KB, points",
+            "> 0",
+            {
+                f"{n} packets": _less(by_size["400ms-1G"].get(n), by_size["40ms-100M"].get(n))
+                for n in LARGE[3:]
+            },
+            above(0),
+            source=source,
+        ),
+    ]
+
+
+def _downlink(results: Results, name: str) -> list[Claim]:
+    return [
+        each(
+            name,
+            "where links to receivers are slow, the worst case: reduction, %",
+            "at least 5",
+            _by_mean(results, name),
+            lambda v: v >= 5,
+            source="2.4.1, summary",
+            paper="10",
+        )
+    ]
+
+
+def _heterogeneous(results: Results, name: str) -> list[Claim]:
+    def longer(label: str, metric: str) -> float | None:
+        ours, base = (Flows(results, e, label).mean(metric) for e in (name, "table2.1"))
+        return None if ours is None or base is None else 100 * (ours / base - 1)
+
+    said = {"TCP": ("iwarp", "17.8, 22.1"), "RC3": ("rc3", "14.5, 23.7")}
+    more = _less(
+        reduction(results, name, "rc3", "iwarp", "mean_fct"),
+        reduction(results, "table2.1", "rc3", "iwarp", "mean_fct"),
+    )
+    source = "table 2.1, link heterogeneity"
+    return [
+        *(
+            each(
+                name,
+                f"{who}: longer than where links are as wide as their load, %",
+                "> 0",
+                {text: longer(label, m) for m, text in _MEANS.items()},
+                above(0),
+                source=source,
+                paper=paper,
+            )
+            for who, (label, paper) in said.items()
+        ),
+        each(
+            name,
+            "the reduction of the mean FCT is larger than the baseline's, points",
+            "> 0",
+            {"mean FCT": more},
+            above(0),
+            source=source,
+            paper="1.8",
+        ),
+    ]
+
+
+def _chunks(results: Results, name: str) -> list[Claim]:
+    def buffering(label: str) -> float | None:
+        return Flows(results, name, label, "videos").of(1027)
+
+    def whole(label: str) -> float | None:
+        found = spans(results, name, label, "videos")
+        return float(found.mean()) if len(found) else None
+
+    def shorter(measure: Callable[[str], float | None]) -> float | None:
+        a, b = measure("rc3"), measure("iwarp")
+        return None if a is None or b is None else 100 * (1 - a / b)
+
+    source = "2.4.1, application pacing"
+    return [
+        each(
+            name,
+            "a buffer of 1.5 MB: reduction of the mean time, %",
+            "62 to 78",
+            {"buffering": shorter(buffering)},
+            within(62, 78),
+            source=source,
+            paper="slightly over 70",
+        ),
+        each(
+            name,
+            "the whole transfer, which chunks pace: reduction, %",
+            "-2 to 2",
+            {"from the first byte to the last": shorter(whole)},
+            within(-2, 2),
+            source=source,
+            paper="not any faster",
+        ),
+    ]
+
+
+def _datacenter(results: Results, name: str) -> list[Claim]:
+    ours = _by_mean(results, name)
+    limits = {"mean FCT": 30.0, "FCT per byte": 50.0}
+    return [
+        each(
+            name,
+            "100 Gb/s: reduction less 30 % of the mean FCT, 50 % of the FCT per byte, points",
+            "> 0",
+            {text: _less(ours[text], limits[text]) for text in ours},
+            above(0),
+            source="2.5, datacenters",
+            paper="45 % and 66 %",
+        )
+    ]
+
+
+CLAIMS: dict[str, Callable[[Results, str], list[Claim]]] = {
+    "rttbw": _rttbw,
+    "downlink": _downlink,
+    "heterogeneous": _heterogeneous,
+    "chunks": _chunks,
+    "datacenter": _datacenter,
+}

@@ -177,12 +177,14 @@ void check_queue_pairs(ConfigSection& section, const WorkloadSettings& w) {
   const char* key = "queue_pairs";
   const std::string value = w.queue_pairs == QueuePairs::kPerFlow ? "= \"per-flow\"" : "= \"persistent\"";
   const auto any = [&](auto&& is) { return std::ranges::any_of(w.flows, is); };
-  if (w.stop != Duration::infinite() || any([](const ListedFlow& f) { return f.stop.has_value(); }))
-    section.fail_at(key, value + " needs flows without a stop");
+  const bool stops =
+      w.stop != Duration::infinite() || any([](const ListedFlow& f) { return f.stop.has_value(); });
   if (w.queue_pairs == QueuePairs::kPersistent) {
-    if (w.service != FlowService::kRc) section.fail_at(key, value + " needs service \"rc\"");
+    if (w.service != FlowService::kRc || stops)
+      section.fail_at(key, value + " needs service \"rc\" and flows without a stop");
     return;
   }
+  if (stops) section.fail_at(key, value + " needs flows without a stop");
   if (any([](const ListedFlow& f) { return f.after_count > 0; }))
     section.fail_at(key, value +
                              " needs flows that start at a time: a receiver does not know when those "

@@ -171,15 +171,15 @@ TEST(StreamReaderTest, NamesWhatIsWrongWithQueuePairs) {
     EXPECT_EQ(
         complaint(shared + other),
         "t.toml:9:15: workload.w.queue_pairs = \"persistent\" needs service \"rc\" and flows without a stop");
-  EXPECT_EQ(
-      complaint(made, "stop = \"1ms\"\n"),
-      "t.toml:9:15: workload.w.queue_pairs = \"per-flow\" needs service \"rc\" and flows without a stop");
+  EXPECT_EQ(complaint(made, "stop = \"1ms\"\n"),
+            "t.toml:9:15: workload.w.queue_pairs = \"per-flow\" needs flows without a stop");
   EXPECT_EQ(
       complaint(made, "op = \"read\"\n"),
       "t.toml:9:15: workload.w.queue_pairs = \"per-flow\" needs op = \"send\" or \"write\": a READ's source "
       "does not know when it is over");
   EXPECT_EQ(complaint(shared, "op = \"read\"\n"), "none");
   EXPECT_EQ(complaint(made + "settle = \"1ms\"\n"), "none");
+  EXPECT_EQ(complaint(made + "service = \"ud\"\n"), "none");
 }
 
 TEST(StreamReaderTest, TheFlowListSaysHowQueuePairsLive) {

@@ -8,40 +8,47 @@
 
 namespace rocelab {
 
+IrnReadRequester::Reads::Reads(const QpContext& qp, UnwrappedPsn first)
+    : receiver(qp.nic.config.irn, first, qp.rc3()),
+      next_rpsn(first),
+      echo(qp.nic.config.cc.needs().telemetry) {
+  answers.start(qp.rc3());
+}
+
 void IrnReadRequester::start(UnwrappedPsn first) {
-  receiver_.emplace(qp_.nic.config.irn, first, qp_.rc3());
-  next_rpsn_ = first;
-  reads_.clear();
-  answers_.start(qp_.rc3());
-  echo_.clear();
+  first_ = first;
+  reads_ = nullptr;
 }
 
 void IrnReadRequester::on_posted(SendEntry& read) {
+  if (!reads_) reads_ = std::make_unique<Reads>(qp_, first_);
   const std::uint32_t mtu = qp_.attr.path_mtu;
-  read.response_first = read.response_next = next_rpsn_;
-  next_rpsn_ += std::max<std::int64_t>(1, (std::int64_t{read.length} + mtu - 1) / mtu);
-  read.response_end = next_rpsn_;
+  read.response_first = read.response_next = reads_->next_rpsn;
+  reads_->next_rpsn += std::max<std::int64_t>(1, (std::int64_t{read.length} + mtu - 1) / mtu);
+  read.response_end = reads_->next_rpsn;
 }
 
-void IrnReadRequester::on_request_sent(SendEntry& read, Time /*now*/) { reads_.push_back(read.number); }
+void IrnReadRequester::on_request_sent(SendEntry& read, Time /*now*/) {
+  reads_->outstanding.push_back(read.number);
+}
 
 SendEntry* IrnReadRequester::find(UnwrappedPsn rpsn) {
-  for (std::size_t i = 0; i < reads_.size(); ++i) {
-    SendEntry& read = requester_.queue().at(reads_[i]);
+  for (std::size_t i = 0; i < reads_->outstanding.size(); ++i) {
+    SendEntry& read = requester_.queue().at(reads_->outstanding[i]);
     if (rpsn < read.response_end) return rpsn >= read.response_first ? &read : nullptr;
   }
   return nullptr;
 }
 
 void IrnReadRequester::on_response(const Packet& packet, const OpcodeInfo& info, Time now) {
-  if (!receiver_) return;
+  if (!reads_) return requester_.count_stray();
   const unsigned level = qp_.level_of(packet);
   if (level == 0) {
-    marked_ = packet.ecn == Ecn::kCe;
-    echo_.on_packet(packet);
+    reads_->marked = packet.ecn == Ecn::kCe;
+    reads_->echo.on_packet(packet);
   }
-  const UnwrappedPsn rpsn = unwrap(packet.roce.psn, receiver_->expected());
-  const Arrival arrival = receiver_->classify(rpsn);
+  const UnwrappedPsn rpsn = unwrap(packet.roce.psn, reads_->receiver.expected());
+  const Arrival arrival = reads_->receiver.classify(rpsn);
   NicCounters& c = qp_.counters();
   if (arrival == Arrival::kDuplicate) {
     if (level > 0) return ++c.rlp_duplicates, answer(rpsn, level);
@@ -64,8 +71,8 @@ void IrnReadRequester::on_response(const Packet& packet, const OpcodeInfo& info,
     return requester_.fail(*read, WcStatus::kBadRespErr, now);
   if (arrival == Arrival::kOutOfOrder) {
     ++c.implied_nak_seq_err;
-    if (receiver_->discards_out_of_order()) {
-      if (receiver_->take_nack_due()) answer(rpsn, level);
+    if (reads_->receiver.discards_out_of_order()) {
+      if (reads_->receiver.take_nack_due()) answer(rpsn, level);
       return;
     }
   }
@@ -74,18 +81,18 @@ void IrnReadRequester::on_response(const Packet& packet, const OpcodeInfo& info,
     return;
   if (info.has(Header::kAeth)) requester_.take_credits(packet);
   if (arrival == Arrival::kOutOfOrder && length > 0) ++c.ooo_placed_packets;
-  receiver_->accept(rpsn, last);
+  reads_->receiver.accept(rpsn, last);
   answer(rpsn, level);
   if (arrival == Arrival::kInOrder) finish_in_order(now);
 }
 
 void IrnReadRequester::finish_in_order(Time now) {
-  while (!reads_.empty()) {
-    const std::uint64_t number = reads_.front();
+  while (!reads_->outstanding.empty()) {
+    const std::uint64_t number = reads_->outstanding.front();
     SendEntry& read = requester_.queue().at(number);
-    read.response_next = std::min(receiver_->expected(), read.response_end);
+    read.response_next = std::min(reads_->receiver.expected(), read.response_end);
     if (read.response_next < read.response_end) break;
-    reads_.pop_front();
+    reads_->outstanding.pop_front();
     if (read.end > requester_.window().una()) requester_.acknowledge(read.end, now);
     requester_.finish_read(requester_.queue().at(number), now);
   }
@@ -94,25 +101,26 @@ void IrnReadRequester::finish_in_order(Time now) {
 
 // BTH PSN of an answer is the cumulative value; a NACK also names the response that came instead (4.2.1).
 void IrnReadRequester::answer(UnwrappedPsn rpsn, unsigned level) {
-  push_answer({receiver_->expected(), rpsn, level == 0 && marked_}, level);
+  push_answer({reads_->receiver.expected(), rpsn, level == 0 && reads_->marked}, level);
 }
 
 void IrnReadRequester::push_answer(const Answer& answer, unsigned level) {
-  const bool dropped = answers_.push(answer, level);
+  const bool dropped = reads_->answers.push(answer, level);
   if (level > 0) return;
-  if (dropped) echo_.drop_oldest();
-  echo_.on_answer();
+  if (dropped) reads_->echo.drop_oldest();
+  reads_->echo.on_answer();
 }
 
 // The request has arrived and is not sent again, as RC's would be: the responder, which may have given up,
 // hears from its acknowledgement that somebody waits.
 void IrnReadRequester::on_verbs_timeout() {
-  if (!reads_.empty()) push_answer({receiver_->expected(), receiver_->expected() - 1, false}, 0);
+  if (outstanding() > 0)
+    push_answer({reads_->receiver.expected(), reads_->receiver.expected() - 1, false}, 0);
 }
 
 void IrnReadRequester::pull_ack(Packet& packet, Time /*now*/) {
-  const auto [answer, level] = answers_.take();
-  const bool blocks = receiver_->has_blocks(), nack = answer.trigger > answer.expected;
+  const auto [answer, level] = reads_->answers.take();
+  const bool blocks = reads_->receiver.has_blocks(), nack = answer.trigger > answer.expected;
   qp_.begin(packet,
             blocks ? Operation::kReadAckBlocks
             : nack ? Operation::kReadNack
@@ -122,17 +130,19 @@ void IrnReadRequester::pull_ack(Packet& packet, Time /*now*/) {
   packet.ecn = Ecn::kNotEct;
   qp_.mark_as_ack(packet);
   if (blocks)
-    put_irn_blocks(packet.roce, receiver_->blocks(answer.trigger));
+    put_irn_blocks(packet.roce, reads_->receiver.blocks(answer.trigger));
   else if (nack)
     packet.roce.sack = wrap(answer.trigger);
   packet.roce.becn = answer.marked;
   qp_.finish(packet, 0);
-  if (level == 0) return echo_.put(packet);
+  if (level == 0) return reads_->echo.put(packet);
   qp_.mark_level(packet, level);
 }
 
 UnwrappedPsn IrnReadRequester::ack_barrier() const { return std::numeric_limits<UnwrappedPsn>::max(); }
 
-void IrnReadRequester::flush() { reads_.clear(); }
+void IrnReadRequester::flush() {
+  if (reads_) reads_->outstanding.clear();
+}
 
 }  // namespace rocelab

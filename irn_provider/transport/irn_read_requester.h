@@ -5,7 +5,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 
 #include "base/ring.h"
 #include "irn_provider/transport/answer_queue.h"
@@ -20,8 +20,7 @@ class Requester;
 
 class IrnReadRequester final : public ReadRequester {
  public:
-  IrnReadRequester(QpContext& qp, Requester& requester)
-      : qp_(qp), requester_(requester), echo_(qp.nic.config.cc.needs().telemetry) {}
+  IrnReadRequester(QpContext& qp, Requester& requester) : qp_(qp), requester_(requester) {}
 
   void start(UnwrappedPsn first) override;
   void on_posted(SendEntry& read) override;
@@ -31,10 +30,12 @@ class IrnReadRequester final : public ReadRequester {
   void on_implied_nak(Time) override {}
   void on_progress() override {}
   void on_verbs_timeout() override;
-  std::uint32_t outstanding() const override { return static_cast<std::uint32_t>(reads_.size()); }
+  std::uint32_t outstanding() const override {
+    return reads_ ? static_cast<std::uint32_t>(reads_->outstanding.size()) : 0;
+  }
   void flush() override;
-  bool has_ack() const override { return !answers_.empty(); }
-  unsigned next_ack_level() const override { return answers_.next_level(); }
+  bool has_ack() const override { return reads_ && !reads_->answers.empty(); }
+  unsigned next_ack_level() const override { return reads_->answers.next_level(); }
   void pull_ack(Packet& packet, Time now) override;
 
  private:
@@ -44,6 +45,16 @@ class IrnReadRequester final : public ReadRequester {
     bool marked = false;       // which came with an ECN mark
   };
 
+  struct Reads {
+    Reads(const QpContext& qp, UnwrappedPsn first);
+    IrnReceiver receiver;             // over rPSN
+    UnwrappedPsn next_rpsn;           // first one of the next READ posted
+    Ring<std::uint64_t> outstanding;  // numbers of the READs requested and not finished, oldest first
+    AnswerQueue<Answer> answers;
+    bool marked = false;  // the response in hand has an ECN mark
+    TelemetryEcho echo;   // beside answers of the primary's level
+  };
+
   SendEntry* find(UnwrappedPsn rpsn);  // the outstanding READ that the response belongs to
   void answer(UnwrappedPsn rpsn, unsigned level);
   void push_answer(const Answer& answer, unsigned level);
@@ -51,12 +62,8 @@ class IrnReadRequester final : public ReadRequester {
 
   QpContext& qp_;
   Requester& requester_;
-  std::optional<IrnReceiver> receiver_;  // over rPSN
-  UnwrappedPsn next_rpsn_ = 0;           // first one of the next READ posted
-  Ring<std::uint64_t> reads_;            // numbers of the READs requested and not finished, oldest first
-  AnswerQueue<Answer> answers_;
-  bool marked_ = false;  // the response in hand has an ECN mark
-  TelemetryEcho echo_;   // beside answers_ of the primary's level
+  UnwrappedPsn first_ = 0;
+  std::unique_ptr<Reads> reads_;  // since the first READ was posted, which few queue pairs do
 };
 
 }  // namespace rocelab

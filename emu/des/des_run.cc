@@ -7,10 +7,6 @@
 namespace rocelab::des {
 namespace {
 
-// After its last flow a program stays for a while, to answer what its peer repeats
-// (verbs_app/flows/runner.cc).
-constexpr Duration kLinger = 1_ms;
-
 // A recorder hears of packets in the order in which nodes run.
 Partition partition_of(const RunPlan& plan, const DesOptions& options, bool recorded) {
   if (options.partition != nullptr) return *options.partition;

@@ -1,7 +1,8 @@
 // Engines: which node of a Network runs when.
 //
 // Windows (the one that is used): a window begins at the earliest event of all nodes and is one lookahead
-// long, so that nothing sent inside it arrives inside it. Each node runs its own events to the window's end:
+// long, so that nothing sent inside it arrives inside it (and at most kLinger, so that a run's end, which its
+// last flow decides, is in no window that has run). Each node runs its own events to the window's end:
 // those of a part of the network in index order, parts at once where there are threads. Conservative; exact.
 // The windows, and so everything else, are the same whatever the parts and threads.
 // Global order (the oracle): always the earliest event of all, by (time, node), one instant of one node at a

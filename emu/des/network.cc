@@ -82,7 +82,7 @@ Network::Network(const RunPlan& plan, const Sinks& sinks, const Partition& parti
       parts_(partition.parts),
       forwarding_(plan),
       flows_(program_flows(plan)),
-      lookahead_(plan.lookahead),
+      lookahead_(std::min(plan.lookahead, kLinger)),
       first_part_(partition.first_here),
       last_part_(partition.last_here) {
   lay_out(partition);

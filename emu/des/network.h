@@ -33,6 +33,10 @@
 
 namespace rocelab::des {
 
+// After its last flow a program stays for a while, to answer what its peer repeats
+// (verbs_app/flows/runner.cc); so does a run.
+inline constexpr Duration kLinger = 1_ms;
+
 // Told of every frame at a switch port, as the live engine's captures are: arrivals with the time of their
 // last bit, up to a lookahead ahead of it, and departures. Ports of one switch are told of by one thread.
 class PortTap {
@@ -60,7 +64,7 @@ class Network {
   Network& operator=(const Network&) = delete;
 
   std::size_t nodes() const { return place_of_.size(); }
-  Duration lookahead() const { return lookahead_; }
+  Duration lookahead() const { return lookahead_; }                           // at most kLinger
   Time next_event(std::size_t node) const { return next_[place_of_[node]]; }  // Time::never(): none
   Time next_event() const;                                                    // of all nodes
   // Runs all events of the node before `end`. What it sends is due at `end` or later, if `end` is not after

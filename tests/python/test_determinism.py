@@ -89,6 +89,7 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
     ("*/rc3/partial.toml", "rc3,[0-9]*", {"many repairs"}, "TCP sends too few packets to lose many"),
     ("*/rc3/[!dlp]*.toml", "rc3*", {"many repairs", "retransmissions"}, _LOWER),
     ("*/rc3/downlink.toml", "rc3", {"many repairs", "retransmissions"}, _LOWER),
+    ("*/rc3/linux.toml", "*", {"drops", "retransmissions", "many repairs"}, "each flow is alone on its path"),
     ("*/rc3/datacenter.toml", "rc3", {"many repairs"}, "TCP sends too few packets to lose many"),
     ("*/rc3/load.toml", "rc3*", {"many repairs", "retransmissions"}, _LOWER),
     ("*/rc3/levels.toml", "rc3,[0-9]*", {"many repairs", "retransmissions"}, _LOWER),
@@ -149,7 +150,12 @@ _ALIKE: tuple[tuple[str, str, str, str], ...] = (
     ("*/rocc/rate_at_host.toml", "*", "*", "two flows, always in the queue: all tell them the same"),
 )
 # Flows that start at 0 on links that lose nothing.
-_NOT_RANDOM = ("scenarios/pingpong.toml", "scenarios/capfc/stale.toml", "scenarios/collectives_mpi.toml")
+_NOT_RANDOM = (
+    "scenarios/pingpong.toml",
+    "scenarios/capfc/stale.toml",
+    "scenarios/collectives_mpi.toml",
+    "scenarios/rc3/linux.toml",
+)
 
 
 @dataclass(frozen=True)

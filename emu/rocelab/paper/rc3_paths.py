@@ -62,4 +62,6 @@ def _fat_tree(flows: dict[str, Array]) -> Array:
 def round_trips(experiment: str, label: str, flows: dict[str, Array]) -> Array:
     if experiment == "datacenter":
         return _fat_tree(flows)
+    if experiment == "linux":
+        return np.full(len(flows["src"]), 20e-3)
     return _internet2(flows, 10 if ",400ms" in label else 1)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from rocelab.paper import rc3_model
 from rocelab.paper.claims import Claim, above, each, within
 from rocelab.paper.rc3_flows import LARGE, Flows, reduction, reductions_by_size, spans
 from rocelab.paper.results import Results
 
+LINUX_SIZES = (10, 30, 100, 300, 1000, 3000, 10000)  # packets
 _MEANS = {"mean_fct": "mean FCT", "fct_per_byte": "FCT per byte"}
 
 
@@ -149,10 +151,35 @@ def _datacenter(results: Results, name: str) -> list[Claim]:
     ]
 
 
+def _linux(results: Results, name: str) -> list[Claim]:
+    """Our frames of 1,024 bytes take 1,114 on the wire."""
+    beside: dict[str, float | None] = {}
+    for case, rate in (("10G", 1e10), ("1G", 1e9)):
+        a, b = Flows(results, name, f"rc3,{case}"), Flows(results, name, f"iwarp,{case}")
+        for n in LINUX_SIZES:
+            ours, tcp = a.of(n), b.of(n)
+            model = rc3_model.reduction(n, 20e-3, rate, initial=10, frame=1114)
+            beside[f"{n} packets, {case}"] = (
+                None if ours is None or tcp is None else 100 * (1 - ours / tcp) - model
+            )
+    return [
+        each(
+            name,
+            "a flow alone, initial window 10: reduction less that of the model, points",
+            "-1 to 1",
+            beside,
+            within(-1, 1),
+            source="figure 2.15",
+            paper="proportional to the simulation's",
+        )
+    ]
+
+
 CLAIMS: dict[str, Callable[[Results, str], list[Claim]]] = {
     "rttbw": _rttbw,
     "downlink": _downlink,
     "heterogeneous": _heterogeneous,
     "chunks": _chunks,
     "datacenter": _datacenter,
+    "linux": _linux,
 }

@@ -341,7 +341,7 @@ _COUNTED = ("engine.warmup=2s", "engine.measure=3s")
 _FULL = {
     name: (*_COUNTED, "workload.flows.duration=5s", f"workload.{other}.duration=5s")
     for name, other in (("critical", "critical"), ("mixed", "others"))
-} | {name: () for name in ("rttbw", "chunks", "datacenter")}
+} | {name: () for name in ("rttbw", "chunks", "datacenter", "linux")}
 PAPER = Paper(
     title="RC3: recursively cautious congestion control (R. Mittal's thesis, chapter 2)",
     note=_NOTE,

@@ -53,7 +53,7 @@ void forge(IrnPair& pair, Endpoint& at, Operation operation, const Forged& forge
 
 TEST(Rc3BlocksTest, WhatWasNeverSentIsCountedAndChangesNothing) {
   for (const bool read : {false, true})
-    for (const std::uint8_t dscp : {26, 16, 0})
+    for (const std::uint8_t dscp : std::initializer_list<std::uint8_t>{26, 16, 0})
       for (const Forged& forged : kForged) {
         SCOPED_TRACE(testing::Message() << (read ? "READ" : "WRITE") << " dscp " << int{dscp} << " forged "
                                         << &forged - kForged);

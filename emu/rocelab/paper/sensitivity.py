@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table as Drawn
 
 from rocelab.errors import RocelabError
-from rocelab.paper.choices import Alternative, Choice, merged
+from rocelab.paper.choices import Alternative, Choice
 from rocelab.paper.claims import Claim, Spread
 from rocelab.paper.results import Results
 from rocelab.sweep.points import Point

@@ -133,6 +133,12 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
 )
 # Labels of one scenario whose runs are equal, or as good as: file, label, label, why.
 _ALIKE: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "*/timely/figure3.20.toml",
+        "roce+pfc,background,*",
+        "roce+pfc+timely,background,*",
+        "flows of one segment begin at the line's rate",
+    ),
     ("*/ups/loads.toml", "*-percent-lstf", "*-percent-lstf", "of one load here"),
     ("*/ups/figure5.8.toml", "iwarp,fq*", "iwarp,fq*", "nothing waits for 5 ms"),
     ("*/escape/ring_congestion.toml", "irn+pfc+hpcc", "irn+pfc+hpcc+escape", "no pause, nothing escapes"),

@@ -119,6 +119,7 @@ def test_every_column_of_every_frame_is_documented(result: rocelab.Result) -> No
         "samples": result.samples,
         "events": result.events(),
         "counters": result.counters,
+        "link_bytes": result.link_bytes,
     }
     assert set(frames) == set(columns.COLUMNS)
     for name, frame in frames.items():

@@ -29,7 +29,7 @@ def _shown(console: Console) -> str:
 
 def test_the_error_of_a_run_is_shown_as_it_is(console: Console) -> None:
     outcome: Any = SimpleNamespace(
-        plan=SimpleNamespace(label="irn", seed=1), end_ps=0, wall_s=0.0, error=_ERROR
+        plan=SimpleNamespace(label="irn", seed=1), end_ps=0, wall_s=0.0, processes=(), error=_ERROR
     )
     display.RunDisplay(console, 1).outcome(outcome)
     assert f"irn, seed 1: {_ERROR}" in _shown(console)

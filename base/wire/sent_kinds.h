@@ -1,7 +1,7 @@
-// What a frame on a link is for, as NICs and switches count what they send (the report's control traffic). By
-// the BTH's opcode, which is what a switch can see: a NAK of RoCE, an ACK with another syndrome, is an ACK;
-// IRN's NACKs are operations of their own. Link-local frames, which only switches make, are told by their
-// kind.
+// SentKind: the purpose of a frame on a link, by which NICs and switches count their frames (the report's
+// control traffic). The BTH's opcode tells it, since a switch sees no more: a NAK of RoCE, an ACK with
+// another syndrome, is an ACK; IRN's NACKs are operations of their own. Link-local frames, which only
+// switches make, are told by their kind.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// What the laws keep: bits per queue pair, WQE, flow, port and token, by sizeof and by what they allocate at
-// the papers' sizes, beside what the papers count for hardware. Ours are a simulator's: PSNs are unwrapped
-// (64 bits for their 24), times are 64-bit picoseconds, and each object has its own configuration.
+// State that the laws keep: bits per queue pair, WQE, flow, port and token, by sizeof and by what they
+// allocate at the papers' sizes, beside what the papers count for hardware. Ours are a simulator's: PSNs are
+// unwrapped (64 bits for their 24), times are 64-bit picoseconds, and each object has its own configuration.
 #pragma once
 
 #include <cstdint>

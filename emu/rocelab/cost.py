@@ -80,7 +80,7 @@ def as_json(cost: Cost) -> dict[str, Any]:
 
 def tables(cost: Cost) -> Sequence[Table]:
     """State and time in one table; a blank row is between them."""
-    table = Table(title="What mechanisms cost: ours, a simulator's, beside the papers' hardware", box=None)
+    table = Table(title="The cost of mechanisms: ours, a simulator's, beside the papers' hardware", box=None)
     for column in ("paper", "of", "what"):
         table.add_column(column, overflow="fold")
     for column in ("ours", "the paper's", "ours / paper"):

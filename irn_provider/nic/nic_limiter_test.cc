@@ -68,7 +68,7 @@ TEST(NicLimiterTest, ByConnectionTheOthersKeepTheLine) {
   EXPECT_LT((last_of(second.first) - Time::zero()).ps(), 78 * pair.packet_time().ps());
 }
 
-// Who has waited longest is the first: also one that comes while others send.
+// The queue pair that has waited longest is the first: also one that comes while others send.
 TEST(NicLimiterTest, OneThatBeginsLaterHasTheNextTurn) {
   LimiterPair pair(p4qcn(CcLimiter::kHosts));
   const auto first = pair.connect(), second = pair.connect(), third = pair.connect();

@@ -1,5 +1,5 @@
-// What RC3's lower levels do to all else that leaves a NIC: nothing while they are held, and while they flow
-// a frame that has begun, at most (Mittal, 2.1.1: regular traffic does not suffer).
+// RC3's lower levels beside all else that leaves a NIC: they change nothing while they are held, and while
+// they flow a frame that has begun, at most (Mittal, 2.1.1: regular traffic does not suffer).
 #include <gtest/gtest.h>
 
 #include "base/wire/pfc.h"

@@ -31,10 +31,24 @@ void expect_once_each_at_lower_levels(const IrnPair& pair) {
   }
 }
 
+constexpr std::uint32_t kPackets = 18;  // fewer than a round trip holds
+
+// The first four by TCP, the others from the last one on in levels of 2, 4 and more; answers as they come.
+void expect_from_both_ends(const std::vector<std::pair<std::uint32_t, unsigned>>& sent,
+                           const std::vector<unsigned>& answered) {
+  ASSERT_GE(sent.size(), kPackets);
+  ASSERT_GE(answered.size(), kPackets);
+  for (std::uint32_t i = 0; i < kPackets; ++i) {
+    const std::uint32_t psn = i < 4 ? i : kPackets + 3 - i;
+    const unsigned level = i < 4 ? 0 : i < 6 ? 1 : i < 10 ? 2 : 3;
+    EXPECT_EQ(sent[i], std::pair(psn, level)) << i;
+    EXPECT_EQ(answered[i], level) << i;
+  }
+}
+
 // 2.1.1 and 2.3.1, by what is on the wire: four packets of TCP, then the rest from the end, each answered at
 // its own level.
 TEST(Rc3PairTest, AMessageLeavesFromBothEnds) {
-  constexpr std::uint32_t kPackets = 18;  // fewer than a round trip holds
   NicConfig config = rc3_config();
   config.rc3.packets = {2, 4, 64, 0};
   IrnPair pair(config);
@@ -49,14 +63,7 @@ TEST(Rc3PairTest, AMessageLeavesFromBothEnds) {
     } else {
       answered.push_back(level_of(d.packet));
     }
-  ASSERT_GE(sent.size(), kPackets);
-  ASSERT_GE(answered.size(), kPackets);
-  for (std::uint32_t i = 0; i < kPackets; ++i) {
-    const std::uint32_t psn = i < 4 ? i : kPackets + 3 - i;
-    const unsigned level = i < 4 ? 0 : i < 6 ? 1 : i < 10 ? 2 : 3;
-    EXPECT_EQ(sent[i], std::pair(psn, level)) << i;
-    EXPECT_EQ(answered[i], level) << i;
-  }
+  expect_from_both_ends(sent, answered);
   EXPECT_EQ(pair.a.nic.counters().rlp_packets, kPackets - 4);
   EXPECT_EQ(pair.b.nic.counters().spurious_retransmissions, pair.a.nic.counters().rlp_repeated);
   EXPECT_EQ(pair.a.nic.counters().retransmitted_packets, 0u);
@@ -144,7 +151,6 @@ TEST(Rc3PairTest, EverythingArrivesOnceWholeAndInOrder) {
 // READ responses leave from both ends, too: 18 that a round trip holds, answered at their levels, by blocks
 // while there is a gap.
 TEST(Rc3PairTest, ResponsesLeaveFromBothEnds) {
-  constexpr std::uint32_t kPackets = 18;
   NicConfig config = rc3_config();
   config.rc3.packets = {2, 4, 64, 0};
   IrnPair pair(config);
@@ -161,14 +167,7 @@ TEST(Rc3PairTest, ResponsesLeaveFromBothEnds) {
     if (info.role == Role::kReadAck) answered.push_back(level_of(d.packet));
     blocks += info.operation == Operation::kReadAckBlocks;
   }
-  ASSERT_GE(sent.size(), kPackets);
-  ASSERT_GE(answered.size(), kPackets);
-  for (std::uint32_t i = 0; i < kPackets; ++i) {
-    const std::uint32_t psn = i < 4 ? i : kPackets + 3 - i;
-    const unsigned level = i < 4 ? 0 : i < 6 ? 1 : i < 10 ? 2 : 3;
-    EXPECT_EQ(sent[i], std::pair(psn, level)) << i;
-    EXPECT_EQ(answered[i], level) << i;
-  }
+  expect_from_both_ends(sent, answered);
   EXPECT_EQ(blocks, kPackets - 5) << "all but those that find no gap: to the first four, and to the last";
   EXPECT_EQ(pair.b.nic.counters().rlp_packets, kPackets - 4);
   EXPECT_EQ(pair.b.nic.counters().retransmitted_packets, 0u);

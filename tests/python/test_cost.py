@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from callgrind import counted, needs, needs_callgrind
 from rocelab import cost, native
 
 BENCH = native.build_directory() / "emu" / "cost" / "cost_bench"
@@ -29,23 +27,12 @@ def test_every_operation_has_a_limit() -> None:
     assert list(_LIMITS) == [name for name, *_ in native.runner.cost_operations()]
 
 
-@pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind (./rocelab setup --tests)")
-@pytest.mark.skipif(not BENCH.exists(), reason=f"{BENCH} is not built")
+@needs_callgrind
+@needs(BENCH)
 @pytest.mark.parametrize("name", _LIMITS)
 def test_instructions_of_an_operation_stay_within_their_limit(name: str) -> None:
-    done = subprocess.run(
-        [
-            *("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"),
-            *("--toggle-collect=*::run()", BENCH, name),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    found = re.search(r"refs: +([\d,]+)", done.stderr)
-    assert found, done.stderr
-    each = int(found[1].replace(",", "")) / int(done.stdout)
+    instructions, operations = counted([BENCH, name], "*::run()")
+    each = instructions / int(operations)
     assert _LIMITS[name] / 3 < each <= _LIMITS[name], f"{each:.1f} instructions"
 
 

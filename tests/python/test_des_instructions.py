@@ -4,12 +4,10 @@ arrival of a frame at a switch or a NIC. The cases are those of `./rocelab bench
 from __future__ import annotations
 
 import json
-import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from callgrind import counted, needs, needs_callgrind
 from rocelab import native, paths
 from rocelab.bench import virtual
 
@@ -31,8 +29,8 @@ def test_every_case_of_the_benchmark_has_its_limit() -> None:
     assert list(_CASES) == [name for name, *_ in virtual.CASES]
 
 
-@pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind (./rocelab setup --tests)")
-@pytest.mark.skipif(not BENCH.exists(), reason=f"{BENCH} is not built")
+@needs_callgrind
+@needs(BENCH)
 @pytest.mark.parametrize("name", _CASES)
 def test_instructions_per_packet_hop_stay_within_their_limit(tmp_path: Path, name: str) -> None:
     long, short, limit = _CASES[name]
@@ -41,17 +39,6 @@ def test_instructions_per_packet_hop_stay_within_their_limit(tmp_path: Path, nam
     text = (FOLDER / scenario).read_text().replace('"../../../', f'"{paths.ROOT}/')
     assert long in text
     small.write_text(text.replace(long, short))
-    done = subprocess.run(
-        [
-            *("valgrind", "--tool=callgrind", f"--callgrind-out-file={tmp_path / 'out'}"),
-            "--toggle-collect=rocelab::des::DesRun::advance*",
-            *(BENCH, small, label),
-        ],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    found = re.search(r"refs: +([\d,]+)", done.stderr)
-    assert found, done.stderr
-    per_hop = int(found[1].replace(",", "")) / json.loads(done.stdout)["packet_hops"]
+    instructions, printed = counted([BENCH, small, label], "rocelab::des::DesRun::advance*")
+    per_hop = instructions / json.loads(printed)["packet_hops"]
     assert 100 < per_hop <= limit, f"{per_hop:.0f} instructions per packet-hop"

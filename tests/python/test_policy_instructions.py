@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import subprocess
-
 import pytest
+from callgrind import counted, needs, needs_callgrind
 from rocelab import native
 
 BENCH = native.build_directory() / "ovs_patches" / "openqueue" / "policy_bench"
@@ -14,26 +11,11 @@ NONE, BUILTIN, ONE_QUEUE, LONGEST_QUEUE_DROP, SMALLEST_FIRST = range(5)
 # Measured: 2.46, 2.43, 2.82, 4.4. A frame is kept by egress port and class, and once more by the policy; a program's code is interpreted.
 _LIMITS = {BUILTIN: 2.6, ONE_QUEUE: 2.6, LONGEST_QUEUE_DROP: 3.0, SMALLEST_FIRST: 4.7}
 
-pytestmark = [
-    pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind (./rocelab setup --tests)"),
-    pytest.mark.skipif(not BENCH.exists(), reason=f"{BENCH} is not built"),
-]
+pytestmark = [needs_callgrind, needs(BENCH)]
 
 
 def instructions(program: int, depth: int = 128) -> int:
-    done = subprocess.run(
-        [
-            *("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"),
-            *(BENCH, f"--benchmark_filter=program:{program}/depth:{depth}/"),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    found = re.search(r"refs: +([\d,]+)", done.stderr)
-    assert found, done.stderr
-    return int(found[1].replace(",", ""))
+    return counted([BENCH, f"--benchmark_filter=program:{program}/depth:{depth}/"])[0]
 
 
 @pytest.mark.parametrize("program", _LIMITS)

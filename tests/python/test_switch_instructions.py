@@ -4,11 +4,9 @@ out of the middle of a queue costs, however many frames stand ahead of it."""
 from __future__ import annotations
 
 import json
-import re
-import shutil
-import subprocess
 
 import pytest
+from callgrind import counted, needs, needs_callgrind
 from rocelab import native
 
 BENCH = native.build_directory() / "ovs_patches" / "switch_model" / "switch_bench"
@@ -18,34 +16,19 @@ PFC_ALONE = "BM_StandingQueue/0"
 # and as it goes; P4QCN 1.34, where every frame finds the threshold and all but one in 28 the gap; QCN 1.23, with a CNM for one frame in 17.
 _LIMITS = {ROCC: 1.15, ESCAPE: 1.15, CAPFC: 1.32, P4QCN: 1.36, QCN: 1.25}
 
-pytestmark = [
-    pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind (./rocelab setup --tests)"),
-    pytest.mark.skipif(not BENCH.exists(), reason=f"{BENCH} is not built"),
-]
+pytestmark = [needs_callgrind, needs(BENCH)]
 
 
 def instructions(benchmark: str) -> float:
     """Per hop, or per frame that was taken out."""
     function = benchmark.split("/")[0]
-    done = subprocess.run(
-        [
-            *(
-                "valgrind",
-                "--tool=callgrind",
-                "--callgrind-out-file=/dev/null",
-                f"--toggle-collect=*{function}(benchmark::State&)",  # not its lambdas, which would switch it off
-            ),
-            *(BENCH, f"--benchmark_filter=^{benchmark}/", "--benchmark_format=json"),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    found = re.search(r"refs: +([\d,]+)", done.stderr)
-    assert found, done.stderr
-    (result,) = json.loads(done.stdout)["benchmarks"]
-    return int(found[1].replace(",", "")) / float(result["hops"])
+    program = [BENCH, f"--benchmark_filter=^{benchmark}/", "--benchmark_format=json"]
+    # Not the function's lambdas, which would switch the count off.
+    found, printed = counted(program, f"*{function}(benchmark::State&)")
+    (result,) = json.loads(printed)["benchmarks"]
+    per_hop = found / float(result["hops"])
+    assert per_hop > 50, f"{benchmark}: {per_hop:.0f} instructions per hop: its function has not been counted"
+    return per_hop
 
 
 @pytest.mark.parametrize("mechanism", _LIMITS)

@@ -55,6 +55,18 @@ def _measured(results: Results, name: str) -> Values:
     return values
 
 
+def _longer(results: Results, name: str, group: str, over: str, figure: str, paper: str) -> Claim:
+    return each(
+        name,
+        f"{group}: the tail is longer with PFC_{over} than with CaPFC",
+        "ratio > 1",
+        leads(results, name, group, over),
+        lambda ratio: ratio > 1,
+        source=figure,
+        paper=paper,
+    )
+
+
 def _figure_8(results: Results, name: str) -> list[Claim]:
     said = {
         ("scenario1", "query", "wdrop"): "about 6",
@@ -66,15 +78,7 @@ def _figure_8(results: Results, name: str) -> list[Claim]:
     }
     figure = f"IV-C, figure 8{'abcdef'[GRID.index(name)]}"
     found = [
-        each(
-            name,
-            f"{group}: the tail is longer with PFC_{over} than with CaPFC",
-            "ratio > 1",
-            leads(results, name, group, over),
-            lambda ratio: ratio > 1,
-            source=figure,
-            paper=said.get((name, group, over), "longer"),
-        )
+        _longer(results, name, group, over, figure, said.get((name, group, over), "longer"))
         for group in ("query", "short")
         for over in PFC
     ]
@@ -102,18 +106,7 @@ def _figure_9(results: Results, name: str) -> list[Claim]:
         ("query", "wstop"): "well above",
         ("short", "wdrop"): "2",
     }
-    found = [
-        each(
-            name,
-            f"{group}: the tail is longer with PFC_{over} than with CaPFC",
-            "ratio > 1",
-            leads(results, name, group, over),
-            lambda ratio: ratio > 1,
-            source=figure,
-            paper=said,
-        )
-        for (group, over), said in paper.items()
-    ]
+    found = [_longer(results, name, group, over, figure, said) for (group, over), said in paper.items()]
     ratio = results.ratio(name, label("max"), label("cal"), "max_fct_s", "query")
     text = "query: the tail is longer with Stop-Max than with Stop-Calibrate"
     found.append(

@@ -52,7 +52,7 @@ struct Arrival {
   std::uint32_t src = 0, dst = 0;  // hosts
 };
 
-// What an acknowledgement of the label's transport takes on the wire.
+// Wire bytes of an acknowledgement of the label's transport.
 Bytes ack_on_wire(bool irn, FlowOp op) {
   const bool read = op == FlowOp::kRead;
   const auto headers = opcode_info(irn ? TransportClass::kIrn : TransportClass::kRc,

@@ -69,6 +69,15 @@ def paper(
     only: Optional[str] = typer.Option(
         None, show_default=False, metavar="LIST", help="Only these experiments, e.g. table4.2,figure4.9."
     ),
+    where: Optional[str] = typer.Option(
+        None,
+        show_default=False,
+        metavar="TEXT",
+        help="Of these only runs whose label has the text, e.g. load=0.7.",
+    ),
+    seeds: Optional[str] = typer.Option(
+        None, show_default=False, metavar="LIST", help="In place of each experiment's, e.g. 1-3."
+    ),
     sensitivity: bool = typer.Option(
         False, "--sensitivity", help="Which choices that the paper leaves open decide a verdict."
     ),
@@ -85,7 +94,9 @@ def paper(
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(PAPERS)}"
         raise UsageError(f"paper {name}: no such paper; {hint}")
     set_up(live=False)
-    return call("rocelab.paper.harness", "run", name, full, only, cluster, jobs, out, sensitivity)
+    return call(
+        "rocelab.paper.harness", "run", name, full, only, cluster, jobs, out, sensitivity, seeds, where
+    )
 
 
 def rocc(

@@ -61,6 +61,34 @@ def test_every_cell_and_sentence_has_its_runs(labels: Mapping[str, tuple[str, ..
         assert label in labels[experiment], f"{experiment} has no {label}"
 
 
+def test_seeds_and_where_choose_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[tuple[str, int]] = []
+
+    class Stop(Exception):
+        pass
+
+    def stop(points: Any, *_rest: Any) -> None:
+        asked.extend((p.label, p.seed) for p in points)
+        raise Stop
+
+    def run(**chosen: Any) -> None:
+        harness.run("irn", False, "table4.2", None, 1, tmp_path, **chosen)
+
+    monkeypatch.setattr("rocelab.sweep.run.run_points", stop)
+    with pytest.raises(Stop):
+        run(seeds="1-3", where="load=0.7")
+    assert len(asked) == len(set(asked)) == 27
+    assert all("load=0.7" in label for label, _ in asked) and {seed for _, seed in asked} == {1, 2, 3}
+    with pytest.raises(
+        UsageError, match=r"--where load=0\.8: no run's label has this text; table4\.2 has .*load=0\.3"
+    ):
+        run(where="load=0.8")
+    with pytest.raises(UsageError, match="--seeds 3-1"):
+        run(seeds="3-1")
+    with pytest.raises(UsageError, match="leave --seeds and --where out"):
+        run(seeds="1", with_sensitivity=True)
+
+
 def test_every_scenario_of_the_folder_belongs_to_an_experiment() -> None:
     files = {f.stem for f in (harness.SCENARIOS / "irn").glob("*.toml")} - {"base"}
     assert files == set(BY_NAME)

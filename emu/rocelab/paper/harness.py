@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from rocelab.paper.experiment_filter import choose
 from rocelab.paper.choices import Alternative, Choice, merged
 from rocelab.paper.claims import Claim, Spread
 from rocelab.paper.results import Results
-from rocelab.sweep.points import Point, points_of
+from rocelab.sweep.points import Point, parse_seeds, points_of
 
 if TYPE_CHECKING:
     from rocelab.paper.sensitivity import Finding
@@ -40,6 +41,7 @@ class Experiment:
     full: tuple[str, ...] = ()
 
     def points(self, full: bool, alternative: Alternative = Alternative("ours")) -> list[Point]:
+        """`alternative`'s seeds, where it names any, stand in place of the variant's."""
         overrides, seeds = (self.full, ()) if full else (self.fast, self.fast_seeds)
         return points_of(
             self.file,
@@ -147,6 +149,10 @@ def evaluate(
     )
 
 
+def _having(where: str | None, points: list[Point]) -> list[Point]:
+    return [p for p in points if where is None or where in p.label]
+
+
 def run(
     name: str,
     full: bool,
@@ -155,8 +161,12 @@ def run(
     jobs: int,
     out: Path | None,
     with_sensitivity: bool = False,
+    seeds: str | None = None,
+    where: str | None = None,
 ) -> int:
-    """Exit status 0 when all runs could be made; a claim that is missed is a finding, and no error."""
+    """Exit status 0 when all runs could be made; a claim that is missed is a finding, and no error. `seeds`, for example "1-3", stand in
+    place of each experiment's. `where`: of the chosen experiments only the runs whose label has this text, for example "load=0.7".
+    """
     from rocelab.paper import report, sensitivity
     from rocelab.sweep.run import failures, make_console, run_points
     from rocelab.sweep.store import PointStore
@@ -166,14 +176,20 @@ def run(
         raise UsageError(f"paper {name} is run at full length always: it has no --full")
     if with_sensitivity and not paper.choices:
         raise UsageError(f"paper {name} declares no open choices: run it without --sensitivity")
+    if with_sensitivity and (seeds or where):
+        raise UsageError("--sensitivity chooses runs and seeds itself: leave --seeds and --where out")
     console = make_console()
     chosen = paper.chosen(only)
     folder = out or Path("out") / f"paper-{name}"
     store = PointStore(folder / "points")
-    points = {e.name: e.points(full) for e in chosen}
+    mine = Alternative("ours", seeds=parse_seeds(seeds) if seeds else ())
+    points = {e.name: _having(where, e.points(full, mine)) for e in chosen}
+    if not any(points.values()):
+        labels = ", ".join(dict.fromkeys(p.label for e in chosen[:1] for p in e.points(full)))
+        raise UsageError(f"--where {where}: no run's label has this text; {chosen[0].name} has {labels}")
     plans = sensitivity.plans_of(paper, chosen, full, points) if with_sensitivity else []
     every = [*points.values(), *(each for plan in plans for each in plan.mine.values())]
-    outcome = run_points([p for mine in every for p in mine], store, console, jobs, cluster)
+    outcome = run_points([point for some in every for point in some], store, console, jobs, cluster)
     failed = [f"{e.point.name}: {e.error}" for e in outcome.failed]
     findings = replace(
         evaluate(paper, chosen, Results(points, store), full, failed),
@@ -184,6 +200,7 @@ def run(
         + ("-full" if full else "")
         + ("-sensitivity" if with_sensitivity else "")
         + (f"-{'-'.join(e.name for e in chosen)}" if only else "")
+        + (f"-{re.sub('[^A-Za-z0-9=.]+', '_', where)}" if where else "")
     )
     text = json.dumps(report.as_json(findings), indent=1, allow_nan=False) + "\n"
     write_whole(folder / f"{stem}.json", text.encode())

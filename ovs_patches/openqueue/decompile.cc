@@ -162,7 +162,8 @@ Term decompiled(const PolicyProgram& program, PolicyCode code) {
       case PolicyOp::kBuffer:
       case PolicyOp::kPort: {
         const Field* field = field_of(at.op, at.a);
-        made.text = object_of(program, at) + "." + (field == nullptr ? state_name(at.b) : field->name);
+        made.text =
+            object_of(program, at) + "." + (field == nullptr ? state_name(program, at.b) : field->name);
         if (at.op == PolicyOp::kQueue && at.a == static_cast<std::uint8_t>(QueueField::kArrivals))
           made.text += "[packet.in]";
         if (field != nullptr) made.dim = field->dim;
@@ -184,10 +185,10 @@ Term decompiled(const PolicyProgram& program, PolicyCode code) {
 
 }  // namespace
 
-std::string state_name(std::uint8_t slot) {
+std::string state_name(const PolicyProgram& program, std::uint8_t slot) {
   for (const StateName& one : chapter_states())
     if (one.slot == slot) return one.name;
-  return "state " + std::to_string(slot);
+  return program.declared_states.at(std::size_t{slot} - kFirstDeclaredState);
 }
 
 std::string expression_of(const PolicyProgram& program, PolicyCode code) {

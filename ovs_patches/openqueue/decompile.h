@@ -13,6 +13,6 @@ std::string expression_of(const PolicyProgram& program, PolicyCode code);
 std::string predicate_of(const PolicyProgram& program, PolicyCode code);
 // One instruction a line, each after `indent`.
 std::string listing_of(const PolicyProgram& program, PolicyCode code, const std::string& indent);
-std::string state_name(std::uint8_t slot);
+std::string state_name(const PolicyProgram& program, std::uint8_t slot);
 
 }  // namespace rocelab::oq

@@ -223,11 +223,13 @@ class Sentences {
     const bool context = action.object == kContextObject;
     std::string of = "packet.value";
     if (action.of == PolicyAction::Of::kQueue)
-      of = (context ? "queue" : program_.queues[action.object].name) + "." + state_name(action.slot);
+      of =
+          (context ? "queue" : program_.queues[action.object].name) + "." + state_name(program_, action.slot);
     if (action.of == PolicyAction::Of::kBuffer)
-      of = (context ? "buffer" : program_.buffers[action.object].name) + "." + state_name(action.slot);
+      of = (context ? "buffer" : program_.buffers[action.object].name) + "." +
+           state_name(program_, action.slot);
     if (action.of == PolicyAction::Of::kPort)
-      of = (context ? "port" : program_.ports[action.object].name) + "." + state_name(action.slot);
+      of = (context ? "port" : program_.ports[action.object].name) + "." + state_name(program_, action.slot);
     return of + " := " + predicate_of(program_, action.value);
   }
 

@@ -38,5 +38,23 @@ TEST(ExplainTest, SaysWhatProgramsDo) {
   EXPECT_EQ(said, read(path));
 }
 
+TEST(ExplainTest, NamesDeclaredStates) {
+  PolicySource source;
+  source.files = {
+      {"counts.oq",
+       "state seen: Int on queue;\nstate last: Time on port;\n"
+       "on every port { q = Queue(64 packets);  out = Port(100%, q);  select { else -> q; }\n"
+       "  q.dropFirst = newest;  q.congestion = inline { queue.seen > 7 };  q.congAction = drop(1);\n"
+       "  q.postAdmAct = modify(queue.seen := queue.seen + 1) . modify(port.last := now); }"}};
+  SwitchConfig config;
+  config.pfc.enabled = false;
+  const CompiledPolicy compiled = compile_policy(source, config, std::vector<PortConfig>(2));
+  ASSERT_NE(compiled.program, nullptr) << (compiled.diagnostics.empty() ? "" : compiled.diagnostics[0].text);
+  const std::string said = explain(*compiled.program, {});
+  EXPECT_NE(said.find("queue.seen := queue.seen + 1"), std::string::npos) << said;
+  EXPECT_NE(said.find(".last := now"), std::string::npos) << said;
+  EXPECT_NE(said.find("queue.seen > 7"), std::string::npos) << said;
+}
+
 }  // namespace
 }  // namespace rocelab

@@ -24,7 +24,8 @@ class Lowering {
     for (std::uint32_t i = 0; i < model_.ports.size(); ++i) attempt([&] { port(i); });
     for (const ModelSelection& selection : model_.select)
       attempt([&] { program_.select.push_back(selection_of(selection)); });
-    program_.state_slots = model_.state_slots;
+    program_.declared_states = model_.declared_states;
+    program_.state_slots += static_cast<std::uint32_t>(model_.declared_states.size());
     program_.counts_arrivals = model_.counts_arrivals;
     const auto table = [](const ModelTable& from) { return PolicyTable{from.given, from.by_dscp}; };
     program_.value = table(model_.value);

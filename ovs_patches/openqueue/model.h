@@ -181,7 +181,7 @@ struct Model {
   std::vector<ModelPort> ports;
   std::vector<ModelTurn> turns;
   std::vector<ModelSelection> select;  // by egress port
-  std::uint32_t state_slots = kFirstDeclaredState;
+  std::vector<std::string> declared_states;  // by slot, from kFirstDeclaredState on
   ModelTable value, processing, slack;
   bool modifies_value = false;
   bool counts_arrivals = false;

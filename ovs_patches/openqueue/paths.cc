@@ -329,11 +329,11 @@ std::uint8_t Resolver::declare_state(const Item& item) {
   bool taken = find_field(fields_of(kind), item.name) != nullptr || declared_.contains({kind, item.name});
   for (const StateName& one : chapter_states()) taken |= item.name == one.name;
   if (taken) complain(item.place, plural(kind) + " have a field " + item.name + " already");
-  constexpr std::uint32_t kMostStates = 16;
-  if (model_.state_slots >= kMostStates)
-    complain(item.place,
-             "a program declares at most " + std::to_string(kMostStates - kFirstDeclaredState) + " states");
-  const auto slot = static_cast<std::uint8_t>(model_.state_slots++);
+  constexpr std::size_t kMostStates = 16 - kFirstDeclaredState;
+  if (model_.declared_states.size() >= kMostStates)
+    complain(item.place, "a program declares at most " + std::to_string(kMostStates) + " states");
+  const auto slot = static_cast<std::uint8_t>(kFirstDeclaredState + model_.declared_states.size());
+  model_.declared_states.push_back(item.name);
   declared_[{kind, item.name}] = slot;
   states_[{kind, slot}] = {dim, item.place};
   return slot;

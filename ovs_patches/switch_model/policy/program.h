@@ -254,6 +254,7 @@ struct PolicyProgram {
   std::vector<PolicyTurn> turns;
   std::vector<PolicySelection> select;              // by egress port: the queue of a frame that arrives
   std::uint32_t state_slots = kFirstDeclaredState;  // of each object
+  std::vector<std::string> declared_states;         // names of those from kFirstDeclaredState on
   PolicyTable value, processing, slack;
   bool counts_arrivals = false;  // some code reads QueueField::kArrivals
   TcMask marks = 0;  // classes of queues whose programs mark: [switch.class.N] ecn is not for them

@@ -232,12 +232,15 @@ void lossless_get_stats(lossless_fabric* f, size_t port, lossless_port_stats* st
   const auto index = static_cast<std::uint32_t>(port);
   const rocelab::SwitchPortCounters c = f->visit([&](Fabric& fabric) { return fabric.counters(index); });
   const rocelab::PortResult& r = f->fabric.segment().port_results()[port];
+  // Received and refused; all else had its output, and is a drop of the port that it did not leave by.
+  const std::uint64_t refused =
+      c.drops_input_buffer + c.drops_headroom + c.drops_oversize + c.drops_no_route + c.drops_forged;
   *stats = {c.rx_frames,
             c.rx_bytes,
             c.tx_frames,
             c.tx_bytes,
-            c.drops + r.link_in.malformed_frames,
-            r.link_out.undeliverable_frames};
+            refused + r.link_in.malformed_frames,
+            c.drops - refused + r.link_out.undeliverable_frames};
 }
 
 size_t lossless_n_counters(void) { return rocelab::switch_port_counters(); }

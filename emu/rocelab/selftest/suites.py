@@ -23,6 +23,7 @@ CTEST_LABELS = ("unit", "wire", "pair", "snapshot", "same", "fuzz")
 THREADED = (
     "des_test",
     "lockstep_test",
+    "lossless_threads_test",
     "live_pair_test",
     "direct_test",
     "verbs_test",

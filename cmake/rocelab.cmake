@@ -1,13 +1,23 @@
+# rl_header: what most libraries include, compiled once; rl_test_header: the same of tests. Not with a compiler launcher: ccache keeps objects made with
+# such a header only where CCACHE_SLOPPINESS has pch_defines,time_macros (needed, too, where ccache stands in for the compiler in PATH), and gains nothing
+# from it. A source that forgets an include fails there, and in the tsan preset.
+if(ROCELAB_HEADER AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/header.cc CONTENT "")
+  add_library(rl_header OBJECT ${CMAKE_BINARY_DIR}/header.cc)
+  target_precompile_headers(rl_header PRIVATE <algorithm> <array> <cstdint> <cstring> <map> <memory> <optional> <span> <stdexcept> <string> <string_view>
+                            <utility> <vector>)
+endif()
+
 # rl_library(NAME sources... DEPENDS targets...): a static, position-independent library; one per folder.
 function(rl_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC ${ARG_DEPENDS})
+  if(TARGET rl_header)
+    target_precompile_headers(${name} REUSE_FROM rl_header)
+  endif()
 endfunction()
 
-# rl_test_header: what most tests include, compiled once. Not with a compiler launcher: ccache keeps objects made with such a header only where
-# CCACHE_SLOPPINESS has pch_defines,time_macros (needed, too, where ccache stands in for the compiler in PATH), and gains nothing from it. A test that
-# forgets an include fails there, and in the tsan preset.
 if(ROCELAB_QUICK_TESTS AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test_header.cc CONTENT "")
   add_library(rl_test_header OBJECT ${CMAKE_BINARY_DIR}/test_header.cc)

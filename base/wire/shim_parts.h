@@ -30,11 +30,12 @@
 #include "base/wire/shim.h"
 #include "base/wire/shim_escape.h"
 #include "base/wire/shim_int.h"
+#include "base/wire/shim_rcp.h"
 #include "base/wire/shim_slack.h"
 
 namespace rocelab {
 
-using ShimParts = TypeList<EscapeHops, EscapeAnnouncement, Int, IntEcho, SlackPart>;
+using ShimParts = TypeList<EscapeHops, EscapeAnnouncement, Int, IntEcho, SlackPart, RcpRequest, RcpEcho>;
 
 template <class... P>
 class ShimOf {

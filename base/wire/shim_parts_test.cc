@@ -35,6 +35,11 @@ std::vector<SlackPart> samples(std::type_identity<SlackPart> /*part*/) {
   return {{{0, 0, 0}}, {{1'000'000'000'000, -5, 3}}, {{Slack::kMost, -Slack::kMost, 0xffff}}};
 }
 
+template <std::uint8_t id, bool echo>
+std::vector<RcpPart<id, echo>> samples(std::type_identity<RcpPart<id, echo>> /*part*/) {
+  return {{{1, 0}}, {{741'678, 436'000}}, {{0xffffffff, 0xffffffff}}};
+}
+
 ByteVector bytes_of(const Shim& shim) {
   std::array<std::byte, Shim::kMaxBytes> bytes;
   const std::size_t length = shim.write(bytes);
@@ -129,6 +134,8 @@ Shim subset(unsigned bits, std::size_t hops) {
   if ((bits & 4) != 0) shim.part<Int>() = Int{stamped(hops)};
   if ((bits & 8) != 0) shim.part<IntEcho>() = IntEcho{stamped(hops)};
   if ((bits & 16) != 0) shim.part<SlackPart>() = SlackPart{{7'000, -3'000, 2}};
+  if ((bits & 32) != 0) shim.part<RcpRequest>() = RcpRequest{{741'678, 436'000}};
+  if ((bits & 64) != 0) shim.part<RcpEcho>() = RcpEcho{{741'678, 436'000}};
   return shim;
 }
 
@@ -138,12 +145,13 @@ TEST(ShimPartsTest, AnySubsetGoesIntoAFrameAndOutAndLeavesItAsItWas) {
     if (with(subset(1, 0), frame.bytes).empty()) continue;
     ++frames;
     const auto plain = view_frame(frame.bytes);
-    for (unsigned bits = 0; bits < 32; ++bits) {
+    for (unsigned bits = 0; bits < 128; ++bits) {
       SCOPED_TRACE(frame.name + ", parts " + std::to_string(bits));
       const Shim shim = subset(bits, 3);
       ByteVector bytes = with(shim, frame.bytes);
-      const unsigned words =
-          (bits & 1) + (bits >> 1 & 1) + 7 * (bits >> 2 & 1) + 7 * (bits >> 3 & 1) + 5 * (bits >> 4 & 1);
+      unsigned words = 0;
+      for (unsigned part = 0; const unsigned own : {1u, 1u, 7u, 7u, 5u, 3u, 3u})
+        words += own * (bits >> part++ & 1);
       ASSERT_EQ(bytes.size(), frame.bytes.size() + 4 * words) << "lengths add up";
       EXPECT_EQ(parts_in(bytes), shim);
       const auto seen = view_frame(bytes);
@@ -185,6 +193,18 @@ TEST(ShimPartsTest, SlackIsWrittenInPicoseconds) {
   EXPECT_EQ(test::to_hex(bytes_of(shim)), "e60400020000000000001b58fffffffffffff448");
 }
 
+TEST(ShimPartsTest, RcpIsWrittenAsARateAndARoundTrip) {
+  EXPECT_EQ(test::to_hex(bytes_of(subset(32, 0))), "e7020000000b512e0006a720");
+  EXPECT_EQ(test::to_hex(bytes_of(subset(64, 0))), "e8020000000b512e0006a720");
+}
+
+TEST(ShimPartsTest, RcpWithoutARateOrWithAnInfoIsNone) {
+  EXPECT_FALSE(Shim::read(bytes_of_part(RcpRequest{{0, 7}})));
+  ByteVector bytes = bytes_of(subset(32, 0));
+  bytes[ShimHeader::kSize - 1] = std::byte{1};
+  EXPECT_FALSE(Shim::read(bytes));
+}
+
 TEST(ShimPartsTest, SlackBeyondWhatATimeCanHoldIsNone) {
   for (const std::int64_t bad :
        {Slack::kMost + 1, -Slack::kMost - 1, std::numeric_limits<std::int64_t>::min(),
@@ -217,7 +237,12 @@ TEST(ShimPartsTest, APacketCountsWhatItCarries) {
   EXPECT_EQ(shim_bytes_of(*packet), 40u);
   EXPECT_EQ(Shim::of(*packet), subset(20, 2));
   EXPECT_EQ(Shim::of(*pool.clone(*packet)), subset(20, 2)) << "and so does a copy";
-  packet->roce.has_slack = false;
+  put_rcp(*packet, {741'678, 436'000});
+  EXPECT_EQ(shim_bytes_of(*packet), 52u);
+  EXPECT_EQ(Shim::of(*pool.clone(*packet)), subset(52, 2));
+  packet->kind = PacketKind::kAck;
+  EXPECT_EQ(Shim::of(*packet), subset(8 + 16 + 64, 2));
+  packet->roce.has_slack = packet->roce.has_rcp = false;
   packet->kind = PacketKind::kEscapeAnnouncement;
   packet->roce.shim_hops = 7;
   packet->roce.telemetry_hops = 0;
@@ -232,6 +257,8 @@ TEST(ShimPartsTest, WhatAHostTakesIsInItsPacket) {
   ASSERT_TRUE(shim.for_hosts());
   shim.put(*packet);
   EXPECT_EQ(*PacketPool::telemetry_of(*packet), stamped(3));
+  subset(32, 0).put(*packet);
+  EXPECT_EQ(rcp_of(*packet), (RcpHeader{741'678, 436'000}));
   EXPECT_FALSE(subset(5, 3).for_hosts());
 }
 

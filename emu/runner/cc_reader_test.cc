@@ -9,6 +9,7 @@
 #include "irn_provider/cc/algorithms.h"
 #include "irn_provider/cc/cc_algorithm.h"
 #include "ovs_patches/switch_model/mechanisms/escape.h"
+#include "ovs_patches/switch_model/mechanisms/rcp.h"
 #include "ovs_patches/switch_model/mechanisms/rocc.h"
 #include "ovs_patches/switch_model/mechanisms/telemetry.h"
 #include "ovs_patches/switch_model/mechanisms/watchdog.h"
@@ -136,6 +137,42 @@ TEST(CcReaderTest, HpccBringsTelemetryAndTheNetworksRtt) {
       make_plan(s, s.settings[1], 1).world.switches[0].config.mechanisms.of<TelemetryMechanism>().enabled);
 }
 
+TEST(CcReaderTest, RcpIsOnAtBothEndsAndHasTheNetworksRtt) {
+  const auto plan_of = [](const std::string& more, std::size_t label = 0) {
+    const Scenario s = parse_scenario(text(R"("irn+rcp", "irn")", more), "t.toml");
+    return make_plan(s, s.settings[label], 1);
+  };
+  const auto switch_of = [](const RunPlan& plan) {
+    return plan.world.switches[0].config.mechanisms.of<RcpMechanism>();
+  };
+  const RunPlan plan = plan_of("");
+  EXPECT_EQ(name_of(plan.world.hosts[0].nic.cc), "rcp");
+  EXPECT_TRUE(switch_of(plan).enabled);
+  EXPECT_EQ(switch_of(plan).rtt, plan.base_rtt);
+  EXPECT_EQ(switch_of(plan).slot, 10_ms);
+  EXPECT_EQ(plan.wire_mtu, plan_of("", 1).wire_mtu + Bytes::from_count(kRcpShimBytes));
+  EXPECT_FALSE(switch_of(plan_of("", 1)).enabled);
+  const RunPlan other = plan_of("[switch.rcp]\nrtt = \"200ms\"\nbeta = 1\nslot = \"5ms\"\n");
+  EXPECT_EQ(switch_of(other).rtt, 200_ms);
+  EXPECT_EQ(switch_of(other).beta, 1);
+  EXPECT_EQ(switch_of(other).slot, 5_ms);
+}
+
+TEST(CcReaderTest, WhatRcpCannotHaveIsNamedWithItsPlace) {
+  const auto said = [](const std::string& more, const std::string& what) {
+    const std::string why = complaint(R"("irn+rcp")", more);
+    EXPECT_NE(why.find(what), std::string::npos) << why;
+    EXPECT_NE(why.find("t.toml:"), std::string::npos) << why;
+  };
+  said("[switch.rcp]\nalpha = 0\n", "alpha");
+  said("[switch.rcp]\nbetta = 0.4\n", "did you mean \"beta\"?");
+  said("[switch.rcp]\nslot = \"0us\"\n", "slot");
+  said("[switch.rcp]\nrtt = \"0us\"\n", "rtt");
+  said("[switch.rcp]\ninitial = 1.5\n", "initial");
+  said("[switch.rcp]\ngamma = 0\n", "gamma");
+  said("[congestion_control.rcp]\nmin_rate = \"0b/s\"\n", "min_rate");
+}
+
 TEST(CcReaderTest, EscapeBesideHpccHasRoomForItsHopsToo) {
   const Scenario s = parse_scenario(text(R"("irn+pfc+hpcc")", "[switch.escape]\nenabled = true\n"), "t.toml");
   const RunPlan plan = make_plan(s, s.settings[0], 1);
@@ -177,8 +214,8 @@ TEST(CcReaderTest, HpccOverRoceHasEveryPacketAcknowledged) {
   }
 }
 
-// No READ response is acknowledged, so that none would bring INT back.
-TEST(CcReaderTest, ReadsOverRoceWithHpccAreRefused) {
+// No READ response is acknowledged, so that none would bring back what switches say.
+TEST(CcReaderTest, ReadsOverRoceWithHpccOrRcpAreRefused) {
   const std::string reads = "[[workload]]\nkind = \"permutation\"\nsize = \"1MB\"\nop = \"read\"\n";
   const auto problem = [&](const std::string& transport) -> std::string {
     return complaint_of([&] {
@@ -187,7 +224,9 @@ TEST(CcReaderTest, ReadsOverRoceWithHpccAreRefused) {
     });
   };
   EXPECT_NE(problem(R"("roce+pfc+hpcc")").find("READs over RoCE with hpcc"), std::string::npos);
+  EXPECT_NE(problem(R"("roce+pfc+rcp")").find("READs over RoCE with rcp"), std::string::npos);
   EXPECT_EQ(problem(R"("irn+pfc+hpcc")"), "none");
+  EXPECT_EQ(problem(R"("irn+rcp")"), "none");
   EXPECT_EQ(problem(R"("roce+pfc+dcqcn")"), "none");
 }
 

@@ -9,6 +9,7 @@
 #include "base/quantity.h"
 #include "base/wire/rocc_cnp.h"
 #include "base/wire/shim_escape.h"
+#include "base/wire/shim_rcp.h"
 #include "base/wire/shim_slack.h"
 #include "emu/runner/formula.h"
 #include "emu/runner/link_events.h"
@@ -21,6 +22,7 @@
 #include "irn_provider/cc/cc_algorithm.h"
 #include "irn_provider/cc/rocc_rp.h"
 #include "ovs_patches/switch_model/headroom.h"
+#include "ovs_patches/switch_model/mechanisms/rcp.h"
 #include "ovs_patches/switch_model/mechanisms/rocc.h"
 
 namespace rocelab {
@@ -51,7 +53,10 @@ void set_class_map(SwitchConfig& config, const ClassMap& map) {
 }
 
 // That the NIC puts into all that it sends.
-Bytes shim_of(const NicConfig& nic) { return Bytes::from_count(nic.slack.on() ? kSlackShimBytes : 0); }
+Bytes shim_of(const NicConfig& nic) {
+  return Bytes::from_count((nic.slack.on() ? kSlackShimBytes : 0) +
+                           (nic.cc.needs().path_rate ? kRcpShimBytes : 0));
+}
 
 Extremes longest_paths(const Routing& routing, const NicConfig& nic) {
   Extremes most;
@@ -191,6 +196,8 @@ class Planner {
       entry.config = group != nullptr ? group->config : plan_.settings.switches;
       for (const NodeClassMap& own : settings_.class_maps)
         if (own.node == node) set_class_map(entry.config, own.map);
+      if (RcpParams& rcp = entry.config.mechanisms.of<RcpMechanism>(); rcp.rtt == Duration{})
+        rcp.rtt = plan_.base_rtt;
       plan_.world.switches.push_back(entry);
       for (std::uint32_t p = 0; p < entry.ports; ++p) add_port(s, p);
     }

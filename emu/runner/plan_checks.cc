@@ -29,15 +29,16 @@ void check_planes(const RunPlan& plan, const Flow& flow) {
                "\", which are in different planes: no link leads from one to the other");
 }
 
-// Telemetry comes back in acknowledgements of data. RoCE acknowledges no READ response: its sender would hear
+// What switches write comes back in acknowledgements of data. RoCE acknowledges no READ response: its sender would hear
 // nothing.
 void check_read(const RunPlan& plan, const Flow& flow) {
   const NicConfig& sender = plan.world.hosts[flow.src].nic;
-  if (flow.op == FlowOp::kRead && sender.mode == TransportMode::kRoce && sender.cc.needs().telemetry)
+  const CcNeeds& needs = sender.cc.needs();
+  if (flow.op == FlowOp::kRead && sender.mode == TransportMode::kRoce && (needs.telemetry || needs.path_rate))
     refuse(plan.settings, "workload",
            "READs over RoCE with " + std::string(name_of(sender.cc)) +
                ": RoCE acknowledges no READ response, so that none brings "
-               "INT back. Use op = \"write\", or mode \"irn\"");
+               "back what switches say. Use op = \"write\", or mode \"irn\"");
 }
 
 // Picoseconds in 64 bits end after 106 days.

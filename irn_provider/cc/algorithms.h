@@ -11,11 +11,13 @@
 #include "irn_provider/cc/hpcc.h"
 #include "irn_provider/cc/p4qcn_rp.h"
 #include "irn_provider/cc/qcn_rp.h"
+#include "irn_provider/cc/rcp.h"
 #include "irn_provider/cc/rocc_rp.h"
 #include "irn_provider/cc/timely.h"
 
 namespace rocelab {
 
-using Algorithms = TypeList<DcqcnRp, Timely, Aimd, Dctcp, RoccRp, Hpcc, P4qcnRp, QcnRp, AimdEcn, P4qcn3Rp>;
+using Algorithms =
+    TypeList<DcqcnRp, Timely, Aimd, Dctcp, RoccRp, Hpcc, P4qcnRp, QcnRp, AimdEcn, P4qcn3Rp, Rcp>;
 
 }  // namespace rocelab

@@ -79,6 +79,8 @@ class CcFlow {
     return algorithm_->on_feedback(feedback, now);
   }
 
+  RcpHeader path_request() const { return algorithm_->path_request(); }
+
   const CongestionControl& algorithm() const { return *algorithm_; }
   Rate rate(Time now) { return algorithm_->rate(now); }
 

@@ -16,6 +16,7 @@ struct CcNeeds {
   bool bdp = false;          // windows of BDPs and marks in acknowledgements: mode "irn" only
   bool packet_acks = false;  // every packet is acknowledged: RoCE asks for it (NicConfig::ack_interval)
   bool telemetry = false;    // INT: switches stamp it, acknowledgements bring it back (CcAck::telemetry)
+  bool path_rate = false;    // RCP's header in data, which switches lower; back in CcAck::path_rate
   bool feedback = false;     // switches send feedback to a flow's source (CongestionControl::on_feedback)
   bool lazy_rate = false;    // a waiting burst is never brought forward (pacer.h)
   bool paces_reads = false;  // READ requests are paced by what they ask for: Mittal, 3.4

@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "base/psn.h"
+#include "base/rcp.h"
 #include "base/rng.h"
 #include "base/units.h"
 #include "base/wire/telemetry.h"
@@ -30,6 +31,7 @@ struct CcAck {
   bool marked = false;  // the receiver echoes an ECN mark
   UnwrappedPsn una = 0, next = 0;  // oldest unacknowledged and first never sent, after this acknowledgement
   const Telemetry* telemetry = nullptr;  // INT that the receiver echoes; null: none
+  std::optional<RcpHeader> path_rate{};  // that the receiver echoes; null: none
 };
 
 // One completed segment: from the departure of its first packet to the acknowledgement of its last.
@@ -67,6 +69,9 @@ class CongestionControl {
   virtual void on_cnp(Time /*now*/) {}
   // A switch's feedback to this flow, of any form (base/wire/controls.h). Untrusted.
   virtual FeedbackResult on_feedback(const Packet& /*feedback*/, Time /*now*/) { return {}; }
+
+  // Where kNeeds.path_rate: what the next data packet asks its path for.
+  virtual RcpHeader path_request() const { return {}; }
 
   virtual Rate rate(Time now) = 0;
   virtual Time next_change() const { return Time::never(); }

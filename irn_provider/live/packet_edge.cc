@@ -11,6 +11,11 @@
 namespace rocelab {
 namespace {
 
+// No data and no acknowledgement that has RCP's header: its place in RoceHeaders is taken.
+bool uses_its_place(const OpcodeInfo& info) {
+  return info.has(Header::kAtomicEth) || info.has(Header::kIrnBlocks);
+}
+
 // The 40 bytes in front of a datagram's payload become its GRH: the IPv6 header, or 20 zeros and the IPv4
 // header (IBTA annex A17.4.5.3). All headers of the frame have been read by then.
 void put_grh(std::span<std::byte> frame, const FrameLayout& layout) {
@@ -77,9 +82,11 @@ PacketRef PacketEdge::parse_roce(std::span<std::byte> bytes, IcrcCheck check, Ti
   packet->ecn = frame->address.ecn;
   const std::uint8_t hops = packet->roce.telemetry_hops;
   const bool has_slack = packet->roce.has_slack;
+  const auto rcp = rcp_of(*packet);
   packet->roce = frame->roce;
   packet->roce.telemetry_hops = hops;
   packet->roce.has_slack = has_slack;
+  if (rcp && !uses_its_place(opcode_info(frame->roce.opcode))) put_rcp(*packet, *rcp);
   packet->roce.dscp = frame->address.dscp;
   packet->tc = host_.nic.class_map.of(frame->address.dscp);
   PacketPool::put_gids(*packet, {frame->address.src_gid, frame->address.dst_gid});
@@ -92,7 +99,7 @@ PacketRef PacketEdge::parse_roce(std::span<std::byte> bytes, IcrcCheck check, Ti
 // The shim leaves the frame before its ICRC is looked at, which does not cover it. Returns the bytes that it
 // took.
 std::uint32_t PacketEdge::take_shim(std::span<std::byte> bytes, Packet& packet) const {
-  if (!host_.nic.cc.needs().telemetry && !host_.nic.slack.on()) return 0;
+  if (!host_.nic.cc.needs().telemetry && !host_.nic.writes_shim()) return 0;
   const auto place = find_shim(bytes);
   if (!place) return 0;
   const auto shim = Shim::read(bytes.subspan(place->offset, place->bytes));

@@ -11,6 +11,7 @@
 #include "base/wire/shim_parts.h"
 #include "irn_provider/cc/dcqcn_rp.h"
 #include "irn_provider/cc/hpcc.h"
+#include "irn_provider/cc/rcp.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/transport/memory.h"
 
@@ -194,6 +195,38 @@ TEST_F(PacketEdgeTest, OnlyAShimWhosePartsAreKnownAndForHostsIsTakenOut) {
     EXPECT_FALSE(arrive_with(parts));
     EXPECT_EQ(server.edge.counters().rx_malformed, ++bad);
   }
+}
+
+// Into a field that data and acknowledgements leave free: an atomic's, which does not, keeps its value.
+TEST_F(PacketEdgeTest, RcpsHeaderIsTakenFromDataAndNotFromAtomics) {
+  server.entry.nic.cc.use<Rcp>();
+  Shim asking;
+  asking.part<RcpRequest>() = RcpRequest{{741'678, 436'000}};
+  const Bytes header = part(asking);
+  Bytes data = write();
+  const std::size_t length = data.size();
+  data.resize(length + header.size());
+  ASSERT_TRUE(insert_shim(data, length, header));
+  const PacketRef packet = server.edge.parse(data, PacketKind::kData, Time::zero());
+  ASSERT_TRUE(packet);
+  EXPECT_EQ(rcp_of(*packet), (RcpHeader{741'678, 436'000}));
+  EXPECT_EQ(packet->frame_length, data.size());
+
+  FrameAddress address;
+  address.src_gid = kClient, address.dst_gid = kServer, address.is_ipv4 = true;
+  RoceHeaders roce;
+  roce.opcode = make_opcode(TransportClass::kRc, Operation::kCompareSwap);
+  roce.dest = server.qp, roce.psn = Psn(kPsn);
+  roce.swap_or_add = 8, roce.compare = 7;
+  Bytes atomic(200);
+  const std::size_t written = write_frame(address, roce, {}, atomic);
+  const auto grown = insert_shim(atomic, written, header);
+  ASSERT_TRUE(grown);
+  atomic.resize(*grown);
+  const PacketRef swap = server.edge.parse(atomic, PacketKind::kData, Time::zero());
+  ASSERT_TRUE(swap);
+  EXPECT_EQ(swap->roce.compare, 7u);
+  EXPECT_EQ(rcp_of(*swap), std::nullopt);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "irn_provider/cc/aimd.h"
 #include "irn_provider/cc/p4qcn_rp.h"
 #include "irn_provider/cc/qcn_rp.h"
+#include "irn_provider/cc/rcp.h"
 #include "irn_provider/cc/rocc_rp.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/nic_port.h"
@@ -114,7 +115,10 @@ class NicScript {
     config.irn.go_back_n = (choice & 16) != 0;
     config.irn.bdp_cap = (choice & 32) != 0 ? 0 : 5;
     config.irn.bitmap_packets = 16;
-    if ((choice & 64) != 0) use_feedback(config.cc, choice);
+    if ((choice & 64) != 0)
+      use_feedback(config.cc, choice);
+    else if ((choice & 128) != 0)
+      config.cc.use<Rcp>();
     if ((choice & 25) == 25) use_rc3(config);
     return config;
   }
@@ -333,6 +337,7 @@ class NicScript {
     if ((how & 128) != 0) h.msn = Msn{byte()}, h.opcode = byte();
     if (opcode_info(h.opcode).has(Header::kIrnBlocks)) forge_blocks(h);
     if (config_.rc3.levels > 0) h.dscp = config_.rc3.dscp[byte() % 4];
+    if (config_.cc.needs().path_rate && (how & 3) == 3) put_rcp(*p, {1'000'000 + word(), word()});
     h.dest = s.qps[qp];
     h.ack_req = true;
     p->payload_length = std::min<std::uint32_t>(p->payload_length, sizeof(forged_payload_));

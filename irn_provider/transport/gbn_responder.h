@@ -11,14 +11,14 @@
 #include "irn_provider/transport/qp_context.h"
 #include "irn_provider/transport/receive_queue.h"
 #include "irn_provider/transport/responder.h"
-#include "irn_provider/transport/telemetry_echo.h"
+#include "irn_provider/transport/path_echo.h"
 
 namespace rocelab {
 
 class GbnResponder final : public Responder {
  public:
   GbnResponder(QpContext& qp, ReceiveQueue& receive_queue)
-      : qp_(qp), receive_queue_(receive_queue), echo_(qp.nic.config.cc.needs().telemetry) {}
+      : qp_(qp), receive_queue_(receive_queue), echo_(qp.nic.config.cc.needs()) {}
 
   void start(Time now) override;
   std::optional<UnwrappedPsn> expected_psn() const override { return expected_; }
@@ -82,7 +82,7 @@ class GbnResponder final : public Responder {
   QpContext& qp_;
   ReceiveQueue& receive_queue_;
   Ring<Answer> answers_;
-  TelemetryEcho echo_;  // of the ACKs and NAKs among them; READs and atomics have no payload to be stamped
+  PathEcho echo_;  // of the ACKs and NAKs among them; READs and atomics have no payload to be stamped
   // READs and atomics among them, for the first time and again. A peer that was answered late asks again,
   // takes the answers and goes on: only the first may count against what it may have outstanding.
   std::uint32_t reads_pending_ = 0, repeats_pending_ = 0;

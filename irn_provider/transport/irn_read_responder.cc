@@ -128,7 +128,7 @@ void IrnReadResponder::note_answer_to_cc(std::int64_t covered_before, const Pack
   const UnwrappedPsn una = sender_.acknowledged();
   qp_.cc->on_ack(CcStream::kResponses,
                  {sender_.covered() - covered_before, answer.roce.becn, una, una + sender_.own_out(),
-                  PacketPool::telemetry_of(answer)},
+                  PacketPool::telemetry_of(answer), rcp_of(answer)},
                  now);
   note_losses_to_cc(CcLoss::kRecovery, now);
 }

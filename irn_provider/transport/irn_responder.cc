@@ -11,7 +11,7 @@
 namespace rocelab {
 
 IrnResponder::IrnResponder(QpContext& qp, ReceiveQueue& receive_queue)
-    : qp_(qp), receive_queue_(receive_queue), reads_(qp), echo_(qp.nic.config.cc.needs().telemetry) {}
+    : qp_(qp), receive_queue_(receive_queue), reads_(qp), echo_(qp.nic.config.cc.needs()) {}
 
 void IrnResponder::start(Time /*now*/) {
   const UnwrappedPsn first = qp_.attr.rq_psn & Psn::kMask;

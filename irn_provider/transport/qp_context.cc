@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/wire/roce_packet.h"
+#include "base/wire/shim_rcp.h"
 #include "base/wire/shim_slack.h"
 #include "irn_provider/cc/cc_limiter.h"
 
@@ -47,6 +48,7 @@ void QpContext::connect(Time now) {
   level_marks_ = plain && !attr.without_rc3 ? nic.config.rc3.levels : std::uint8_t{0};
   follow_path();
   if (nic.config.cc.in_use() && controlled()) take_limiter(now);
+  asks_path_ = cc && nic.config.cc.needs().path_rate;
 }
 
 // A new one, or that which other QPs to the host have: of a shared one the first QP sets MTU and start.
@@ -104,6 +106,10 @@ void QpContext::finish(Packet& packet, std::uint32_t payload_length, std::uint32
   if (nic.config.slack.on()) [[unlikely]] {  // written when it leaves; what paces it counts it
     PacketPool::put_slack(packet, {});
     packet.frame_length += kSlackShimBytes;
+  }
+  if (asks_path_ && payload_length > 0) [[unlikely]] {
+    put_rcp(packet, cc->path_request());
+    packet.frame_length += kRcpShimBytes;
   }
 }
 

@@ -168,6 +168,7 @@ class QpContext {
   TransportClass transport_;
   Mark mark_, ack_mark_, read_mark_;
   bool varies_ = false;
+  bool asks_path_ = false;        // data carries RCP's header
   std::uint32_t overhead_ = 0;    // bytes of a frame around BTH, extension headers and payload
   std::uint8_t level_marks_ = 0;  // levels of RC3, if the QP has it
   Failure failure_ = Failure::kNone;

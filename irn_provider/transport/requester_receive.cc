@@ -36,7 +36,7 @@ void Requester::note_answer_to_cc(std::int64_t covered_before, const Packet& ans
   const UnwrappedPsn una = window_.acknowledged();
   qp_.cc->on_ack(CcStream::kRequests,
                  {window_.covered() - covered_before, answer.roce.becn, una, una + window_.own_out(),
-                  PacketPool::telemetry_of(answer)},
+                  PacketPool::telemetry_of(answer), rcp_of(answer)},
                  now);
   while (const auto sample = qp_.cc->next_rtt(una, now)) qp_.trace_rtt(*sample, now);
   note_losses_to_cc(CcLoss::kRecovery, now);

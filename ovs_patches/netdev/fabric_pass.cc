@@ -85,18 +85,18 @@ void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
   }
   packet->src = NodeId{segment_.hosts()[port.entry.peer_host].node};
   packet->dst = destination_of(*a.view);
-  if (segment_.hosts()[port.entry.peer_host].nic.slack.on()) take_slack(*packet);
+  if (segment_.hosts()[port.entry.peer_host].nic.writes_shim()) take_shim(*packet);
   if (!cross(port.link.in, *packet)) return lose(port, *packet, a.due, kLinkLoss);
   hand_over(index, std::move(packet), a.view);
 }
 
-// Reads the slack that the sending NIC has written, so that switches can rewrite it. A shim that is none
-// stays where it is: the receiving NIC refuses the frame.
-void Fabric::take_slack(Packet& packet) {
+// Reads the slack and the header of RCP that the sending NIC has written, so that switches can rewrite them. A
+// shim that is none stays where it is: the receiving NIC refuses the frame.
+void Fabric::take_shim(Packet& packet) {
   const std::span<const std::byte> frame = bytes_of(packet);
   const auto place = find_shim(frame);
   const auto shim = place ? Shim::read(frame.subspan(place->offset, place->bytes)) : Shim();
-  if (!shim || !shim->part<SlackPart>() || !shim->for_hosts()) return;
+  if (!shim || !(shim->part<SlackPart>() || shim->part<RcpRequest>()) || !shim->for_hosts()) return;
   shim->put(packet);
   bank_.set_shim(packet.frame_slot, static_cast<std::uint32_t>(place->bytes));
 }
@@ -229,7 +229,8 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
     throw RunError(std::string("the lookahead is larger than the link at ") + port.entry.interface);
   if (is_feedback(packet->kind) && packet->frame_slot == kNoFrame) give_bytes(port, *packet);
   if (packet->kind == PacketKind::kEscapeAnnouncement && packet->roce.shim_hops == 1) leave_headers(*packet);
-  if (packet->roce.shim_hops != 0 || packet->roce.telemetry_hops != 0 || packet->roce.has_slack)
+  if (packet->roce.shim_hops != 0 || packet->roce.telemetry_hops != 0 || packet->roce.has_slack ||
+      packet->roce.has_rcp)
     write_shim(*packet);
   if (!is_link_local(packet->kind) && packet->ecn == Ecn::kCe) write_ce(bytes_of(*packet));
   capture(port, departure, *packet, PcapngDirection::kOutbound);

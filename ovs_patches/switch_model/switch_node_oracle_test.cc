@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Switches, SwitchNodeOracleTest,
                          ::testing::Combine(::testing::Values("plain", "voq", "pool", "lossy",
                                                               "input_buffered", "rocc", "escape",
                                                               "escape_extensions", "watchdog", "telemetry",
-                                                              "capfc", "pipeline_stop", "pipeline_skip"),
+                                                              "capfc", "pipeline_stop", "pipeline_skip", "rcp"),
                                             ::testing::Values(0.05, 0.3, 0.8)),
                          [](const auto& each) {
                            return std::string(std::get<0>(each.param)) + "_" +

@@ -210,7 +210,7 @@ TEST(SwitchRandomSharedMemoryTest, InvariantsHoldAfterEveryEvent) {
 INSTANTIATE_TEST_SUITE_P(Switches, SwitchRandomTest,
                          ::testing::Values("plain", "voq", "pool", "lossy", "input_buffered", "capfc",
                                            "capfc_letter", "pipeline_drop", "pipeline_stop", "pipeline_skip",
-                                           "pipeline_shared", "pipeline_shared_skip"),
+                                           "pipeline_shared", "pipeline_shared_skip", "rcp"),
                          [](const auto& each) { return std::string(each.param); });
 
 }  // namespace

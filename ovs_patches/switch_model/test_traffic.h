@@ -78,6 +78,11 @@ inline SwitchConfig random_config(const std::string& name) {
     config.mechanisms.of<EscapeMechanism>().announce = config.mechanisms.of<EscapeMechanism>().return_tokens =
         true;
   if (name == "watchdog") config.mechanisms.of<WatchdogMechanism>() = {5_us, WatchdogAction::kDrop};
+  if (name == "rcp") {
+    config.mechanisms.of<RcpMechanism>().enabled = true;
+    config.mechanisms.of<RcpMechanism>().slot = 7_us;
+    config.mechanisms.of<RcpMechanism>().rtt = 20_us;
+  }
   if (name == "telemetry") config.mechanisms.of<TelemetryMechanism>().enabled = true;
   if (name == "capfc" || name == "capfc_letter") {
     CapfcParams params;

@@ -37,3 +37,68 @@ def test_alone_on_a_path_every_message_takes_what_the_line_takes(tmp_path: Path)
         assert flow.placed_ps is not None and flow.posted_ps is not None
         assert flow.placed_ps - flow.posted_ps == alone[flow.id], flow.id
     assert len(outcome.flows) == 4
+
+
+# h1's message crosses two switches of which the second one's port to h3 is full of h4's packets, of TCP's class.
+_SECOND_HOP = """
+transport = ["rc3"]
+[topology]
+kind = "dumbbell"
+left = 1
+right = 2
+rate = "1Gb/s"
+delay = "1ms"
+[switch]
+port_buffer = "1MB"
+port_when_full = "push-out-lower"
+strict_classes = [0, 1, 2, 3, 6, 7]
+[irn]
+bitmap_packets = 16384
+rc3.packets = [40, 400, 4000]
+[congestion_control]
+aimd.initial_window = 4
+[timers]
+timeouts = "on"
+rto_high = "1s"
+verbs_timeout = 20
+[[workload]]
+name = "flows"
+kind = "list"
+[[workload.flow]]
+src = "h1"
+dst = "h2"
+op = "send"
+size = "2MB"
+start = "60ms"
+[[workload]]
+name = "others"
+kind = "list"
+dscp = 24
+[[workload.flow]]
+src = "h3"
+dst = "h2"
+op = "send"
+size = "12MB"
+"""
+
+
+def test_a_second_switch_knows_the_level_of_what_the_first_one_sent_on(tmp_path: Path) -> None:
+    """At the second one alone more arrives than leaves: what it drops is of RC3's lower levels, and nothing of TCP's class, h1's or that of others."""
+    scenario = tmp_path / "second_hop.toml"
+    scenario.write_text(_SECOND_HOP)
+    ran = results.run(scenario, "des", out=tmp_path, pcap=True)
+    (outcome,) = ran.outcomes
+    assert ran.folder is not None and ran.complete
+    folder = ran.folder / "pcap" / outcome.plan.name
+    first, second = (
+        Counter(f[15] >> 2 for _, f in packets(folder / f"{s.name}.pcapng") if len(f) > 120)
+        for s in outcome.plan.switches
+    )
+    # The first one has seen each frame of h1's come and go; the second one has seen those go that it did not drop.
+    dropped = {dscp: first[dscp] - second[dscp] for dscp in (26, 16, 8, 0)}
+    assert dropped[26] == 0 and dropped[8] + dropped[0] > 500
+    counters = Counter[str]()
+    for port in outcome.port_counters.values():
+        counters.update({k: v for k, v in port.items() if k.startswith("drops_")})
+    assert sum(counters.values()) == sum(dropped.values())
+    assert second[24] == 2 * 11_719, "and each of the others once in, once out"

@@ -173,6 +173,8 @@ local s = {
   slack_initial = ProtoField.int64("rocelab_shim.slack.initial", "Slack at the sender, ps", base.DEC),
   slack_current = ProtoField.int64("rocelab_shim.slack.current", "Slack left, ps", base.DEC),
   slack_waits = ProtoField.uint16("rocelab_shim.slack.waits", "Congestion points", base.DEC),
+  rcp_rate = ProtoField.uint32("rocelab_shim.rcp.rate", "Rate of the path, kb/s", base.DEC),
+  rcp_rtt = ProtoField.uint32("rocelab_shim.rcp.rtt", "Round trip of the sender, units of 100 ns", base.DEC),
 }
 shim.fields = s
 local unknown_part = ProtoExpert.new("rocelab_shim.unknown", "Unknown part", expert.group.PROTOCOL, expert.severity.WARN)
@@ -200,6 +202,12 @@ local function add_slack(tree, b)
   tree:add(s.slack_current, b(12, 8))
 end
 
+local function add_rcp(tree, b)
+  if b:len() < 12 then return end
+  tree:add(s.rcp_rate, b(4, 4))
+  tree:add(s.rcp_rtt, b(8, 4))
+end
+
 -- The parts of base/wire/shim_parts.h by their ids; each takes a whole part.
 local PARTS = {
   [1] = {"Escape", add_hops},
@@ -207,6 +215,8 @@ local PARTS = {
   [3] = {"INT, echoed", add_int},
   [5] = {"Escape: a flow that waits", add_hops},
   [6] = {"Slack", add_slack},
+  [7] = {"RCP", add_rcp},
+  [8] = {"RCP, echoed", add_rcp},
 }
 
 local function add_part(root, b, seen)

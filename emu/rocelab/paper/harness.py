@@ -31,7 +31,7 @@ NUMBERS = paths.ROOT / "results" / "paper"
 @dataclass(frozen=True)
 class Experiment:
     """A scenario of a paper. `measure`: "module:function" that makes a rocelab.sweep.work.Found of a run with its traces; empty: the metrics of summary.json are
-    all that is asked. `fast` and `fast_seeds`: what the default variant sets, `full`: what --full sets."""
+    all that is asked. `fast`, `fast_seeds`: of the default variant; `full`, `full_seeds`: of --full."""
 
     name: str
     file: Path
@@ -39,10 +39,11 @@ class Experiment:
     fast: tuple[str, ...] = ()
     fast_seeds: tuple[int, ...] = ()
     full: tuple[str, ...] = ()
+    full_seeds: tuple[int, ...] = ()
 
     def points(self, full: bool, alternative: Alternative = Alternative("ours")) -> list[Point]:
         """`alternative`'s seeds, where it names any, stand in place of the variant's."""
-        overrides, seeds = (self.full, ()) if full else (self.fast, self.fast_seeds)
+        overrides, seeds = (self.full, self.full_seeds) if full else (self.fast, self.fast_seeds)
         return points_of(
             self.file,
             merged(overrides, alternative.overrides),
@@ -74,7 +75,7 @@ class Paper:
 
     @property
     def has_full(self) -> bool:
-        return any(e.fast or e.fast_seeds or e.full for e in self.experiments)
+        return any(e.fast or e.fast_seeds or e.full or e.full_seeds for e in self.experiments)
 
     def chosen(self, only: str | None) -> list[Experiment]:
         """ "table4.2,figure4.9": those; None: all."""

@@ -18,7 +18,7 @@ class Flows:
     def __init__(self, results: Results, experiment: str, label: str, group: str | None = None) -> None:
         mine = [p for p in results.points.get(experiment, ()) if p.label == label]
         parts = [results.store.flows(p) for p in mine] if results.runs(experiment, label) else []
-        columns = [_with_handshake(f, _chosen(f, group), round_trips(experiment, label, f)) for f in parts]
+        columns = [_with_handshake(f, _chosen(f, group), _handshakes(experiment, label, f)) for f in parts]
         self.packets: Array = np.concatenate([c[0] for c in columns]) if columns else np.zeros(0)
         self.fct: Array = np.concatenate([c[1] for c in columns]) if columns else np.zeros(0)
 
@@ -40,6 +40,12 @@ def _chosen(flows: dict[str, Array], group: str | None) -> Array:
     if group is not None:
         chosen = chosen & (flows["group_names"][flows["group"]] == group)
     return chosen
+
+
+def _handshakes(experiment: str, label: str, flows: dict[str, Array]) -> Array:
+    """A round trip of each flow. RCP's first packet asks for the rate of the others, as a handshake does, so that they have waited for it: of a single packet alone it is missing."""
+    rtt = round_trips(experiment, label, flows)
+    return rtt * (flows["packets"] == 1) if "rcp" in label else rtt
 
 
 def _with_handshake(flows: dict[str, Array], chosen: Array, rtt: Array) -> tuple[Array, Array]:

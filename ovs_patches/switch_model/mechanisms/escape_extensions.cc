@@ -87,7 +87,7 @@ void EscapeMechanism::announce(PortId port, Time now) {
     headers->payload = nullptr;
     headers->payload_length = 0;
     headers->roce.telemetry_hops = headers->roce.pad = 0;
-    headers->roce.has_slack = false;
+    headers->roce.has_slack = headers->roce.has_rcp = false;
     headers->roce.shim_hops = 1;
     headers->frame_length =
         static_cast<std::uint32_t>(frame_length(headers->roce, 0, !headers->roce.ipv6) + kEscapeShimBytes);

@@ -11,6 +11,7 @@
 #include "ovs_patches/switch_model/mechanisms/p4qcn.h"
 #include "ovs_patches/switch_model/mechanisms/pipeline.h"
 #include "ovs_patches/switch_model/mechanisms/qcn.h"
+#include "ovs_patches/switch_model/mechanisms/rcp.h"
 #include "ovs_patches/switch_model/mechanisms/rocc.h"
 #include "ovs_patches/switch_model/mechanisms/shared_memory.h"
 #include "ovs_patches/switch_model/mechanisms/slack.h"
@@ -27,6 +28,7 @@ using Mechanisms = MechanismTypes<  //
     CapfcMechanism,                 //
     P4qcnMechanism,                 //
     QcnMechanism,                   //
+    RcpMechanism,                   //
     TelemetryMechanism,             //
     SlackMechanism,                 //
     CodelMechanism,                 //

@@ -79,6 +79,8 @@ src = "h3"
 dst = "h2"
 op = "send"
 size = "12MB"
+[engine]
+limit = "20s"
 """
 
 

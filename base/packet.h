@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/hop_times.h"
 #include "base/ids.h"
 #include "base/slack.h"
 #include "base/units.h"
@@ -153,6 +154,8 @@ class PacketPool {
       put_gids(*copy, *gids_of(original));
     if (original.roce.has_slack) [[unlikely]]
       put_slack(*copy, slack(original));
+    if (original.roce.has_hop_times) [[unlikely]]
+      put_hop_times(*copy, hop_times(original));
     return copy;
   }
   // What switches have written into a packet for HPCC, beside it: few runs have any. Of a packet of a pool.
@@ -192,6 +195,19 @@ class PacketPool {
     return chunk.slack[chunk.index_of(packet)];
   }
   static const Slack& slack(const Packet& packet) { return slack(const_cast<Packet&>(packet)); }
+  // And so do its times at switches.
+  static void put_hop_times(Packet& packet, const HopTimes& times) {
+    Chunk& chunk = chunk_of(&packet);
+    if (!chunk.hop_times) [[unlikely]]
+      chunk.hop_times = std::make_unique<HopTimes[]>(kSlots);
+    chunk.hop_times[chunk.index_of(packet)] = times;
+    packet.roce.has_hop_times = true;
+  }
+  static HopTimes& hop_times(Packet& packet) {  // has_hop_times
+    Chunk& chunk = chunk_of(&packet);
+    return chunk.hop_times[chunk.index_of(packet)];
+  }
+  static const HopTimes& hop_times(const Packet& packet) { return hop_times(const_cast<Packet&>(packet)); }
   std::size_t in_use() const { return in_use_; }
   std::size_t capacity() const { return chunks_ * kSlots; }  // the most ever in use, rounded up
 
@@ -210,6 +226,7 @@ class PacketPool {
     std::unique_ptr<Telemetry[]> telemetry;  // of each slot, from the first that has any
     std::unique_ptr<FrameGids[]> gids;       // and so are these
     std::unique_ptr<Slack[]> slack;
+    std::unique_ptr<HopTimes[]> hop_times;
     std::size_t index_of(const Packet& packet) const {
       return static_cast<std::size_t>(reinterpret_cast<const Slot*>(&packet) - slots);
     }

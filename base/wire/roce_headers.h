@@ -33,8 +33,9 @@ struct RoceHeaders {
   bool ipv6 = false;  // at switches: between link-local addresses, by which Escape's tokens name the flow
   bool has_gids : 1 = false;   // at NICs: it came as bytes, between the ends that PacketPool::gids_of() tells
   bool has_slack : 1 = false;  // in the shim slot (base/slack.h, PacketPool::slack())
-  bool has_rcp : 1 = false;    // in the shim slot, and here in `compare` (base/rcp.h)
-  std::uint8_t dscp = 0;       // of the IP header: what each node takes the class from (base/class_map.h)
+  bool has_hop_times : 1 = false;  // beside it (base/hop_times.h, PacketPool::hop_times())
+  bool has_rcp : 1 = false;        // in the shim slot, and here in `compare` (base/rcp.h)
+  std::uint8_t dscp = 0;           // of the IP header: what each node takes the class from (base/class_map.h)
   // RETH; AtomicETH shares va and rkey. ACK_BLOCKS keep their blocks in va, swap_or_add and compare
   // (irn_blocks_of(), base/wire/roce_packet.h)
   std::uint64_t va = 0;

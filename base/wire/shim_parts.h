@@ -29,13 +29,15 @@
 #include "base/type_list.h"
 #include "base/wire/shim.h"
 #include "base/wire/shim_escape.h"
+#include "base/wire/shim_hop_times.h"
 #include "base/wire/shim_int.h"
 #include "base/wire/shim_rcp.h"
 #include "base/wire/shim_slack.h"
 
 namespace rocelab {
 
-using ShimParts = TypeList<EscapeHops, EscapeAnnouncement, Int, IntEcho, SlackPart, RcpRequest, RcpEcho>;
+using ShimParts =
+    TypeList<EscapeHops, EscapeAnnouncement, Int, IntEcho, SlackPart, RcpRequest, RcpEcho, HopTimesPart>;
 
 template <class... P>
 class ShimOf {

@@ -40,6 +40,18 @@ std::vector<RcpPart<id, echo>> samples(std::type_identity<RcpPart<id, echo>> /*p
   return {{{1, 0}}, {{741'678, 436'000}}, {{0xffffffff, 0xffffffff}}};
 }
 
+HopTimes times_of(std::uint8_t room, std::uint8_t known) {
+  HopTimes times = HopTimes::room_for(room);
+  for (std::uint8_t i = 0; i < known; ++i) times.leaves(Time::from_ps(1'000'000 * (i + 1)));
+  return times;
+}
+std::vector<HopTimesPart> samples(std::type_identity<HopTimesPart> /*part*/) {
+  const std::int64_t schedule[] = {0, 5, Slack::kMost};
+  HopTimes half_way = HopTimes::scheduled(schedule);
+  half_way.leaves(Time::from_ps(7));
+  return {{times_of(1, 0)}, {times_of(4, 2)}, {times_of(HopTimes::kMost, HopTimes::kMost)}, {half_way}};
+}
+
 ByteVector bytes_of(const Shim& shim) {
   std::array<std::byte, Shim::kMaxBytes> bytes;
   const std::size_t length = shim.write(bytes);
@@ -136,6 +148,7 @@ Shim subset(unsigned bits, std::size_t hops) {
   if ((bits & 16) != 0) shim.part<SlackPart>() = SlackPart{{7'000, -3'000, 2}};
   if ((bits & 32) != 0) shim.part<RcpRequest>() = RcpRequest{{741'678, 436'000}};
   if ((bits & 64) != 0) shim.part<RcpEcho>() = RcpEcho{{741'678, 436'000}};
+  if ((bits & 128) != 0) shim.part<HopTimesPart>() = HopTimesPart{times_of(3, 1)};
   return shim;
 }
 
@@ -145,12 +158,12 @@ TEST(ShimPartsTest, AnySubsetGoesIntoAFrameAndOutAndLeavesItAsItWas) {
     if (with(subset(1, 0), frame.bytes).empty()) continue;
     ++frames;
     const auto plain = view_frame(frame.bytes);
-    for (unsigned bits = 0; bits < 128; ++bits) {
+    for (unsigned bits = 0; bits < 256; ++bits) {
       SCOPED_TRACE(frame.name + ", parts " + std::to_string(bits));
       const Shim shim = subset(bits, 3);
       ByteVector bytes = with(shim, frame.bytes);
       unsigned words = 0;
-      for (unsigned part = 0; const unsigned own : {1u, 1u, 7u, 7u, 5u, 3u, 3u})
+      for (unsigned part = 0; const unsigned own : {1u, 1u, 7u, 7u, 5u, 3u, 3u, 7u})
         words += own * (bits >> part++ & 1);
       ASSERT_EQ(bytes.size(), frame.bytes.size() + 4 * words) << "lengths add up";
       EXPECT_EQ(parts_in(bytes), shim);
@@ -214,6 +227,38 @@ TEST(ShimPartsTest, SlackBeyondWhatATimeCanHoldIsNone) {
   }
 }
 
+TEST(ShimPartsTest, TimesAtSwitchesAreWrittenInPicoseconds) {
+  EXPECT_EQ(test::to_hex(bytes_of(subset(128, 0))),
+            "e906000100000000000f424000000000000000000000000000000000");
+  const std::int64_t schedule[] = {2, 3};
+  EXPECT_EQ(test::to_hex(bytes_of_part(HopTimesPart{HopTimes::scheduled(schedule)})),
+            "e904800000000000000000020000000000000003");
+}
+
+// Truncated, too long, with bits or a place that mean nothing, or with instants that are none.
+TEST(ShimPartsTest, TimesThatNoNicWritesAreNone) {
+  const ByteVector good = bytes_of_part(HopTimesPart{times_of(2, 1)});
+  ASSERT_TRUE(Shim::read(good));
+  const auto with_bytes = [&](std::size_t at, std::initializer_list<int> bytes) {
+    ByteVector bad = good;
+    for (const int b : bytes) bad[at++] = static_cast<std::byte>(b);
+    return Shim::read(bad).has_value();
+  };
+  EXPECT_FALSE(with_bytes(ShimHeader::kInfo, {0x00, 3})) << "it has been at more switches than there are";
+  EXPECT_TRUE(with_bytes(ShimHeader::kInfo, {0x80, 2}));
+  for (const int reserved : {0x01, 0x40}) EXPECT_FALSE(with_bytes(ShimHeader::kInfo, {reserved, 1}));
+  for (const int sign : {0x20, 0x40, 0x80, 0xff})
+    EXPECT_FALSE(with_bytes(ShimHeader::kSize, {sign, 0, 0, 0, 0, 0, 0, 1})) << sign;
+  EXPECT_TRUE(with_bytes(ShimHeader::kSize, {0x20, 0, 0, 0, 0, 0, 0, 0})) << "2^61 is the most";
+  for (const std::size_t words : {std::size_t{0}, std::size_t{1}, std::size_t{3}, 2 * HopTimes::kMost + 1,
+                                  2 * HopTimes::kMost + 2, std::size_t{255}}) {
+    ByteVector bytes(ShimHeader::kSize + 4 * words);
+    ShimHeader{HopTimesPart::kId, static_cast<std::uint8_t>(words), 0}.write(
+        std::span(bytes).first<ShimHeader::kSize>());
+    EXPECT_FALSE(Shim::read(bytes)) << words;
+  }
+}
+
 // The engines count bytes that the frame has.
 TEST(ShimPartsTest, APacketCountsWhatItCarries) {
   PacketPool pool;
@@ -237,6 +282,10 @@ TEST(ShimPartsTest, APacketCountsWhatItCarries) {
   EXPECT_EQ(shim_bytes_of(*packet), 40u);
   EXPECT_EQ(Shim::of(*packet), subset(20, 2));
   EXPECT_EQ(Shim::of(*pool.clone(*packet)), subset(20, 2)) << "and so does a copy";
+  PacketPool::put_hop_times(*packet, times_of(3, 1));
+  EXPECT_EQ(shim_bytes_of(*packet), 68u);
+  EXPECT_EQ(Shim::of(*pool.clone(*packet)), subset(128 + 20, 2));
+  packet->roce.has_hop_times = false;
   put_rcp(*packet, {741'678, 436'000});
   EXPECT_EQ(shim_bytes_of(*packet), 52u);
   EXPECT_EQ(Shim::of(*pool.clone(*packet)), subset(52, 2));

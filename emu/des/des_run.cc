@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace rocelab::des {
 namespace {
 
 // A recorder hears of packets in the order in which nodes run.
-Partition partition_of(const RunPlan& plan, const DesOptions& options, bool recorded) {
+Partition partition_of(const RunPlan& plan, const DesOptions& options) {
   if (options.partition != nullptr) return *options.partition;
   const std::uint32_t parts = std::max(options.threads, options.parts);
-  recorded |= plan.original != nullptr;
+  const bool recorded = options.record || plan.original;
   if (options.peers == nullptr)
     return recorded || options.driver == Driver::kGlobalOrder ? Partition{} : make_partition(plan, parts);
   if (recorded) throw std::runtime_error("a replay is recorded in one process: start it without mpirun");
@@ -23,26 +24,28 @@ DesOptions with_threads(DesOptions options, const RunPlan& plan) {
   return options;
 }
 
-std::unique_ptr<Replay> record(const RunPlan& original, Driver driver) {
-  auto replay = std::make_unique<Replay>(original);
+Schedule schedule_of(const RunPlan& original, const DesOptions& replay) {
+  if (!replay.schedule.path.empty()) return Schedule::open(replay.schedule);
   DesOptions options;
-  options.driver = driver;
+  options.driver = replay.driver;
   options.trace = false;
-  DesRun run(original, options, replay.get());
+  options.record = true;
+  DesRun run(original, options);
   while (!run.advance(1 << 16)) {
   }
-  replay->begin_replay();
-  return replay;
+  return run.save_schedule({});
 }
 
 }  // namespace
 
-DesRun::DesRun(RunPlan plan, const DesOptions& options, Replay* recorder)
+DesRun::DesRun(RunPlan plan, const DesOptions& options)
     : plan_(std::move(plan)),
       options_(with_threads(options, plan_)),
-      partition_(partition_of(plan_, options_, recorder != nullptr)),
-      replay_(plan_.original ? record(*plan_.original, options.driver) : nullptr),
-      network_(plan_, (open_traces(), sinks(replay_ ? replay_.get() : recorder)), partition_),
+      partition_(partition_of(plan_, options_)),
+      recorder_(options_.record ? std::make_unique<Recorder>(plan_) : nullptr),
+      schedule_(plan_.original ? std::optional(schedule_of(*plan_.original, options_)) : std::nullopt),
+      replay_(schedule_ ? std::make_unique<ScheduleReplay>(*schedule_) : nullptr),
+      network_(plan_, (open_traces(), sinks()), partition_),
       engine_(network_, options.driver, options_.threads, options.clock),
       stop_(std::min(options.stop, Time::zero() + plan_.settings.engine.limit)) {
   plan_.routes = std::vector<Route>();  // the network has compiled them; with many switches they are large
@@ -64,9 +67,10 @@ void DesRun::open_traces() {
                                                          : std::make_unique<SwitchTrace>(folder, entry.name));
 }
 
-Sinks DesRun::sinks(Replay* recorder) const {
+Sinks DesRun::sinks() const {
   Sinks sinks;
-  sinks.replay = recorder;
+  for (std::uint32_t h = 0; (recorder_ || replay_) && h < plan_.world.hosts.size(); ++h)
+    sinks.replay.push_back(recorder_ ? recorder_->port(h) : replay_.get());
   sinks.peers = options_.peers;
   for (const auto& trace : host_traces_) sinks.hosts.push_back(trace.get());
   for (const auto& trace : switch_traces_) sinks.switches.push_back(trace.get());
@@ -103,12 +107,20 @@ void DesRun::finish() {
     trace->save();
     if (trace->failed()) throw std::runtime_error("an event file could not be written: is the disk full?");
   }
-  if (replay_) {
-    std::uint64_t drops = 0;
-    for (std::uint32_t p = 0; p < plan_.world.ports.size(); ++p) drops += port_counters(p).drops;
-    replay_->check(drops);
-  }
+  if (replay_) check_replay();
   if (tap_ && tap_->failed()) throw std::runtime_error("a capture could not be written: is the disk full?");
+}
+
+// Mittal, 5.1.1.
+void DesRun::check_replay() const {
+  const std::string original = plan_.original->label;
+  std::uint64_t drops = 0;
+  for (std::uint32_t p = 0; p < plan_.world.ports.size(); ++p) drops += port_counters(p).drops;
+  if (drops > 0)
+    throw std::runtime_error("in the replay of " + original + " " + std::to_string(drops) +
+                             " frames were dropped, and nothing may be: raise switch.lossy_buffer");
+  if (const std::string problem = replay_->problem(); !problem.empty())
+    throw std::runtime_error("this is no replay of " + original + ": " + problem);
 }
 
 std::vector<FlowOutcome> DesRun::flows() const {

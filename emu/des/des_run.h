@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,9 @@
 #include "emu/des/engine.h"
 #include "emu/des/frame_tap.h"
 #include "emu/des/network.h"
+#include "emu/des/recorder.h"
 #include "emu/record/host_trace.h"
+#include "emu/record/schedule.h"
 #include "emu/record/switch_trace.h"
 #include "emu/runner/plan.h"
 
@@ -23,6 +26,8 @@ struct DesOptions {
   std::string trace_dir;      // event files; empty: none
   std::string pcap_dir;       // captures; empty: none
   Time stop = Time::never();  // the run is over here, however long the plan lets it go on
+  bool record = false;        // for save_schedule()
+  ScheduleFile schedule;  // of a plan with an original: that one's; no path: the original runs first, here
   // None of these changes a result. A run with an original, or one that is recorded, has one part.
   std::uint32_t threads = 1;  // 0: by the cores and the size of the run
   std::uint32_t parts = 0;    // at least so many are made, for fewer threads to run; 0: one a thread
@@ -46,10 +51,9 @@ struct FlowOutcome {
 
 class DesRun {
  public:
-  // Throws std::runtime_error: the plan cannot be run, or a file cannot be made. The plan is copied. A plan
-  // with an original runs that first, here, without traces.
-  // `recorder`: null, or who is told what hosts send and receive.
-  DesRun(RunPlan plan, const DesOptions& options, Replay* recorder = nullptr);
+  // Throws std::runtime_error: the plan cannot be run, or a file cannot be made or read. The plan is copied.
+  // A plan with an original and without its schedule runs that first, here, without traces.
+  DesRun(RunPlan plan, const DesOptions& options);
 
   // At most so many windows (or instants). True: the run is over.
   bool advance(std::uint64_t steps);
@@ -73,11 +77,15 @@ class DesRun {
   std::vector<NodeDigest> node_digests();
   std::vector<Digest> digests();
   std::uint64_t host_records() const;  // hashed
+  // Of a run that was recorded, once. Throws std::runtime_error: not all that left has arrived, or it cannot
+  // be written.
+  Schedule save_schedule(const ScheduleFile& file) { return recorder_->save(file); }
 
  private:
   void open_traces();
-  Sinks sinks(Replay* recorder) const;
+  Sinks sinks() const;
   void finish();
+  void check_replay() const;
 
   RunPlan plan_;  // without its routes once the network has compiled them
   const DesOptions options_;
@@ -85,7 +93,9 @@ class DesRun {
   std::vector<std::unique_ptr<HostTrace>> host_traces_;      // null: of hosts elsewhere
   std::vector<std::unique_ptr<SwitchTrace>> switch_traces_;  // and so are these
   std::unique_ptr<FrameTap> tap_;
-  std::unique_ptr<Replay> replay_;  // of a plan with an original
+  std::unique_ptr<Recorder> recorder_;  // of one that is recorded
+  std::optional<Schedule> schedule_;    // of a plan with an original
+  std::unique_ptr<ScheduleReplay> replay_;
   Network network_;
   Engine engine_;
   Time stop_;

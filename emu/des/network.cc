@@ -100,9 +100,8 @@ Network::Network(const RunPlan& plan, const Sinks& sinks, const Partition& parti
                          : std::make_unique<HostNode>(plan, h, flows_, flows_of[h], endpoints_,
                                                       part_of(h).pool, memory_,
                                                       sinks.hosts.empty() ? no_trace_ : *sinks.hosts[h]));
-  if (sinks.replay != nullptr)
-    for (std::uint32_t h = 0; h < world.hosts.size(); ++h)
-      if (hosts_[h]) hosts_[h]->use_replay(sinks.replay->port(h));
+  for (std::uint32_t h = 0; h < sinks.replay.size(); ++h)
+    if (hosts_[h]) hosts_[h]->use_replay(*sinks.replay[h]);
   for (std::uint32_t s = 0; s < world.switches.size(); ++s) {
     const std::size_t node = world.hosts.size() + s;
     switches_.push_back(

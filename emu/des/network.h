@@ -23,7 +23,6 @@
 #include "emu/des/huge_pages.h"
 #include "emu/des/partition.h"
 #include "emu/des/peers.h"
-#include "emu/des/replay.h"
 #include "emu/des/virtual_link.h"
 #include "emu/record/sample_clock.h"
 #include "emu/record/switch_trace.h"
@@ -52,8 +51,8 @@ struct Sinks {
   std::vector<TraceSink*> hosts;       // by index; empty: none
   std::vector<SwitchTrace*> switches;  // by index; empty: none
   PortTap* tap = nullptr;
-  Replay* replay = nullptr;  // told of what hosts send and receive
-  Peers* peers = nullptr;    // all parts are here
+  std::vector<ReplayPort*> replay;  // by host, told of what it sends and receives; empty: nobody
+  Peers* peers = nullptr;           // all parts are here
 };
 
 class Network {

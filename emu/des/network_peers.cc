@@ -61,6 +61,7 @@ void put_packet(Peers::Buffer& to, const Packet& packet) {
   put(to, packet);
   if (const Telemetry* telemetry = PacketPool::telemetry_of(packet)) put(to, *telemetry);
   if (packet.roce.has_slack) put(to, PacketPool::slack(packet));
+  if (packet.roce.has_hop_times) put(to, PacketPool::hop_times(packet));
 }
 
 PacketRef get_packet(Reader& from, PacketPool& pool) {
@@ -68,6 +69,7 @@ PacketRef get_packet(Reader& from, PacketPool& pool) {
   *packet = from.get<Packet>();
   if (packet->roce.telemetry_hops != 0) PacketPool::telemetry(*packet) = from.get<Telemetry>();
   if (packet->roce.has_slack) PacketPool::put_slack(*packet, from.get<Slack>());
+  if (packet->roce.has_hop_times) PacketPool::put_hop_times(*packet, from.get<HopTimes>());
   return packet;
 }
 

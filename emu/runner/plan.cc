@@ -10,7 +10,6 @@
 #include "base/wire/rocc_cnp.h"
 #include "base/wire/shim_escape.h"
 #include "base/wire/shim_rcp.h"
-#include "base/wire/shim_slack.h"
 #include "emu/runner/formula.h"
 #include "emu/runner/link_events.h"
 #include "emu/runner/mechanism_checks.h"
@@ -54,8 +53,14 @@ void set_class_map(SwitchConfig& config, const ClassMap& map) {
 
 // That the NIC puts into all that it sends.
 Bytes shim_of(const NicConfig& nic) {
-  return Bytes::from_count((nic.slack.on() ? kSlackShimBytes : 0) +
-                           (nic.cc.needs().path_rate ? kRcpShimBytes : 0));
+  return Bytes::from_count(nic.slack.shim_bytes() + (nic.cc.needs().path_rate ? kRcpShimBytes : 0));
+}
+
+std::size_t most_links(const Routing& routing) {
+  std::size_t most = 0;
+  for (const auto& [src, dst] : routing.distinct_pairs())
+    most = std::max({most, routing.path(src, dst).size(), routing.path(dst, src).size()});
+  return most;
 }
 
 Extremes longest_paths(const Routing& routing, const NicConfig& nic) {
@@ -87,6 +92,7 @@ class Planner {
 
   RunPlan make() {
     NicConfig& nic = plan_.settings.nic.config;
+    if (nic.slack.hop_times) nic.slack.switches = room_for_hop_times();
     plan_.wire_mtu = largest_data_frame(nic.mode, nic.active_mtu) + shim_of(nic);
     const bool stamps = nic.cc.needs().telemetry;
     const Bytes max_frame = plan_.wire_mtu + Bytes::from_count(stamps ? Telemetry::kMaxShimBytes : 0);
@@ -123,6 +129,15 @@ class Planner {
   }
 
  private:
+  std::uint8_t room_for_hop_times() const {
+    const std::size_t switches = most_links(routing_) - 1;
+    if (switches > HopTimes::kMost)
+      refuse(settings_, "slack.hop_times",
+             "frames have room for the times of " + std::to_string(HopTimes::kMost) +
+                 " switches, and the longest path has " + std::to_string(switches));
+    return static_cast<std::uint8_t>(switches);
+  }
+
   std::uint32_t cap(std::uint32_t packets) const {
     if (packets > kMostBdpCap)
       refuse(settings_, "topology",
@@ -364,9 +379,10 @@ class Planner {
 
 RunPlan make_plan(const Scenario& scenario, const Settings& settings, std::uint64_t seed) {
   RunPlan plan = Planner(scenario, settings, seed).make();
+  plan.exact_starts = takes_part_in_replay(scenario, settings);
   if (settings.nic.config.slack.replays()) {
     RunPlan original = Planner(scenario, original_of(scenario, settings), seed).make();
-    plan.exact_starts = original.exact_starts = true;
+    original.exact_starts = true;
     plan.original = std::make_shared<const RunPlan>(std::move(original));
     check_replay(plan);
   }

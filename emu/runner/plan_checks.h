@@ -24,7 +24,12 @@ void check_stops(const RunPlan& plan);
 // the plan; `on_wire`: all its frames.
 void check_flow(const RunPlan& plan, const Routing& routing, const Flow& flow, Bytes on_wire);
 
-// The settings that slack.of names: those of a label, or of the same label with another case.
+// It is a replay, or another label replays it.
+bool takes_part_in_replay(const Scenario& scenario, const Settings& settings);
+// The settings that slack.of names: those of a label, or of the same label with another case. Null: there are
+// none.
+const Settings* find_original(const Scenario& scenario, const Settings& settings);
+// The same, refused if a replay cannot be of them.
 const Settings& original_of(const Scenario& scenario, const Settings& settings);
 // A replay must have its original's packets at the same instants on the same paths, and the original must
 // lose none of them.

@@ -20,6 +20,12 @@ bool same_link(const Link& a, const Link& b) {
   return a.a == b.a && a.b == b.b && a.rate == b.rate && a.delay == b.delay;
 }
 
+bool preempts(const Settings& settings) {
+  for (const SwitchConfig* config : switch_configs(settings))
+    if (std::ranges::any_of(config->classes, &ClassConfig::preempt)) return true;
+  return false;
+}
+
 // Whatever depends on what comes back would not be there at the same instants.
 std::string problem_with(const RunPlan& plan) {
   const Settings& s = plan.settings;
@@ -48,22 +54,40 @@ std::string problem_with(const RunPlan& plan) {
 
 }  // namespace
 
-const Settings& original_of(const Scenario& scenario, const Settings& settings) {
+const Settings* find_original(const Scenario& scenario, const Settings& settings) {
   const std::string own = settings.label.substr(0, settings.label.rfind(','));
   for (const Settings& other : scenario.settings)
-    if (other.label == settings.replay_of || other.label == own + "," + settings.replay_of) {
-      if (!other.nic.config.slack.on())
-        refuse_original(
-            settings, "names " + other.label +
-                          ", whose frames carry no slack and are shorter: give it slack.law = \"constant\"");
-      if (other.nic.config.slack.replays())
-        refuse_original(settings, "names " + other.label + ", which is a replay itself: name its original");
-      return other;
-    }
-  std::string labels;
-  for (const Settings& other : scenario.settings)
-    if (&other != &settings) labels += (labels.empty() ? "" : ", ") + other.label;
-  refuse_original(settings, "is no label here: " + labels);
+    if (other.label == settings.replay_of || other.label == own + "," + settings.replay_of) return &other;
+  return nullptr;
+}
+
+bool takes_part_in_replay(const Scenario& scenario, const Settings& settings) {
+  return settings.nic.config.slack.replays() ||
+         std::ranges::any_of(scenario.settings, [&](const Settings& other) {
+           return other.nic.config.slack.replays() && find_original(scenario, other) == &settings;
+         });
+}
+
+const Settings& original_of(const Scenario& scenario, const Settings& settings) {
+  const Settings* original = find_original(scenario, settings);
+  if (original == nullptr) {
+    std::string labels;
+    for (const Settings& other : scenario.settings)
+      if (&other != &settings) labels += (labels.empty() ? "" : ", ") + other.label;
+    refuse_original(settings, "is no label here: " + labels);
+  }
+  const SlackConfig& slack = original->nic.config.slack;
+  const std::string names = "names " + original->label + ", ";
+  if (!slack.on())
+    refuse_original(settings, names +
+                                  "whose frames carry no slack and are shorter: give it slack.law = "
+                                  "\"constant\"");
+  if (slack.replays()) refuse_original(settings, names + "which is a replay itself: name its original");
+  if (settings.nic.config.slack.law == SlackLaw::kOmniscient && !slack.hop_times)
+    refuse_original(settings, names +
+                                  "whose frames do not collect the times that this one needs: give it "
+                                  "slack.hop_times = true");
+  return *original;
 }
 
 void check_replay(const RunPlan& plan) {
@@ -71,6 +95,11 @@ void check_replay(const RunPlan& plan) {
   for (const RunPlan* run : {&original, &plan})
     if (const std::string problem = problem_with(*run); !problem.empty())
       refuse_original(plan.settings, "names " + original.label + ", and " + run->label + " " + problem);
+  if (plan.settings.nic.config.slack.law == SlackLaw::kOmniscient && preempts(original.settings))
+    refuse_original(plan.settings,
+                    "names " + original.label +
+                        ", in which frames are preempted: what is replayed by the times of all "
+                        "switches is not (Mittal, A.1)");
   if (!std::ranges::equal(plan.flows, original.flows, same_flow))
     refuse_original(plan.settings, "names " + original.label + ", which has other flows");
   if (!std::ranges::equal(plan.settings.topology.links(), original.settings.topology.links(), same_link) ||

@@ -6,8 +6,8 @@
 namespace rocelab {
 namespace {
 
-constexpr std::string_view kLaws[] = {"none",          "constant", "flow-size",  "remaining",
-                                      "virtual-clock", "replay",   "replay-exit"};
+constexpr std::string_view kLaws[] = {"none",          "constant", "flow-size",   "remaining",
+                                      "virtual-clock", "replay",   "replay-exit", "omniscient"};
 constexpr auto kFields = fields(
     choice<&SlackConfig::law>(
         "law", kLaws,
@@ -15,9 +15,15 @@ constexpr auto kFields = fields(
         "message, or of a flow over `ud`, x `per_packet` (SJF); `remaining`: packets left of it x "
         "`per_packet` "
         "(as SRPT); `virtual-clock`: what a queue pair is ahead of `rate` (fairness); "
-        "`replay`: what lets a packet arrive when it did in the label `of`, in "
-        "virtual time; `replay-exit`: the same, and the initial value is the instant at which the packet "
-        "left the network there, for `switch.slack.rank = \"initial\"`; `none`: frames carry no slack"),
+        "`replay`: what lets a packet arrive when it did in the label `of`; "
+        "`replay-exit`: the same, and the initial value is the instant at which the packet "
+        "left the network there, for `switch.slack.rank = \"initial\"`; `omniscient`: the same, and the "
+        "instants at which all switches sent it there, by which switches rank it; `none`: frames carry no "
+        "slack"),
+    field<&SlackConfig::hop_times>(
+        "hop_times",
+        "frames have room for the instants at which the switches of the longest path send them, 8 bytes each "
+        "and 4: so are they recorded for `omniscient`, which has it always"),
     field<&SlackConfig::value>("value", "of `constant`"),
     field<&SlackConfig::per_packet>("per_packet", "D: more than any delay, so that sizes decide").positive(),
     field<&SlackConfig::rate>("rate", "r_est of `virtual-clock`, in bytes on the wire").positive(),
@@ -83,8 +89,15 @@ SlackConfig read_slack(ConfigSection section, const Topology& topology, std::str
   only("rates", SlackLaw::kVirtualClock, "virtual-clock", false);
   rates = read_rates(section, topology, slack.rate);
   only("of", SlackLaw::kReplay, "replay", slack.replays());
+  if (slack.law == SlackLaw::kOmniscient) {
+    if (section.has("hop_times") && !slack.hop_times)
+      section.fail_at("hop_times", "is how slack.law = \"omniscient\" works");
+    slack.hop_times = true;
+  }
+  if (slack.hop_times && !slack.on())
+    section.fail_at("hop_times", "is beside a slack: write slack.law = \"constant\"");
   if (slack.replays() && replay_of.empty())
-    section.fail_at("law", std::string("= \"") + (slack.law == SlackLaw::kReplay ? "replay" : "replay-exit") +
+    section.fail_at("law", "= \"" + std::string(kLaws[static_cast<std::size_t>(slack.law)]) +
                                "\" needs the label or case that is to be replayed: slack.of = \"NAME\"");
   ConfigSection edge = section.table("edge");
   read_schema(edge, edge_schema(), slack.edge);

@@ -124,5 +124,51 @@ TEST(SlackReaderTest, AReplayNeedsARunThatCanBeReplayed) {
   has(complaint(kConstant + "of = \"a\"\n"), "slack.of is of slack.law = \"replay\"");
 }
 
+TEST(SlackReaderTest, AnOmniscientReplayNeedsAnOriginalThatCollectsTimes) {
+  const auto of = [](const std::string& slack, const std::string& a, const std::string& b) {
+    return complaint_of([&] {
+      const Scenario s = parse_scenario(
+          "transport = [\"roce\"]\n[topology]\nkind = \"parking-lot\"\nswitches = 3\nhosts_per_switch = 2\n" +
+              slack + "[[case]]\nname = \"a\"\n" + a +
+              "[[case]]\nname = \"b\"\nset.slack.law = \"omniscient\"\n" + b + kDatagrams,
+          "t.toml");
+      const RunPlan plan = make_plan(s, s.settings.at(1), 1);
+      EXPECT_EQ(plan.settings.nic.config.slack.switches, 3u);
+      EXPECT_EQ(plan.wire_mtu, plan.original->wire_mtu) << "frames are as long";
+      EXPECT_EQ(plan.settings.nic.config.slack.shim_bytes(), 20u + 4u + 3u * 8u);
+      EXPECT_TRUE(make_plan(s, s.settings.at(0), 1).exact_starts)
+          << "the original's own run is what is replayed";
+    });
+  };
+  const auto has = [](const std::string& complaint, const std::string& part) {
+    EXPECT_NE(complaint.find(part), std::string::npos) << complaint;
+  };
+  const std::string times = "[slack]\nlaw = \"constant\"\nhop_times = true\n",
+                    names_a = "set.slack.of = \"a\"\n", ranked = "set.switch.class.3.order = \"ranked\"\n";
+  EXPECT_EQ(of(times, "", names_a + ranked), "none");
+  EXPECT_EQ(of(kConstant, "set.slack.hop_times = true\n", names_a + ranked), "none");
+  has(of(kConstant, "", names_a), "names roce,a, whose frames do not collect the times that this one needs");
+  has(of(times, "", ""), "slack.law = \"omniscient\" needs the label or case");
+  has(of(times, ranked + "set.switch.class.3.preempt = true\n", names_a + ranked),
+      "in which frames are preempted");
+  has(of(times, "", names_a + "set.slack.hop_times = false\n"), "slack.hop_times is how slack.law");
+  has(complaint("[slack]\nhop_times = true\n"), "slack.hop_times is beside a slack");
+}
+
+TEST(SlackReaderTest, TimesOfMoreSwitchesThanAFrameHasRoomForAreRefused) {
+  const std::string complaint = complaint_of([] {
+    const Scenario s = parse_scenario(
+        "transport = [\"roce\"]\n[topology]\nkind = \"parking-lot\"\nswitches = 16\nhosts_per_switch = "
+        "1\n[slack]\n"
+        "law = \"constant\"\nhop_times = true\n" +
+            kDatagrams,
+        "t.toml");
+    make_plan(s, s.settings.at(0), 1);
+  });
+  EXPECT_NE(complaint.find("frames have room for the times of 15 switches, and the longest path has 16"),
+            std::string::npos)
+      << complaint;
+}
+
 }  // namespace
 }  // namespace rocelab

@@ -81,11 +81,12 @@ PacketRef PacketEdge::parse_roce(std::span<std::byte> bytes, IcrcCheck check, Ti
   packet->payload_length = static_cast<std::uint32_t>(frame->payload.size());
   packet->ecn = frame->address.ecn;
   const std::uint8_t hops = packet->roce.telemetry_hops;
-  const bool has_slack = packet->roce.has_slack;
+  const bool has_slack = packet->roce.has_slack, has_hop_times = packet->roce.has_hop_times;
   const auto rcp = rcp_of(*packet);
   packet->roce = frame->roce;
   packet->roce.telemetry_hops = hops;
   packet->roce.has_slack = has_slack;
+  packet->roce.has_hop_times = has_hop_times;
   if (rcp && !uses_its_place(opcode_info(frame->roce.opcode))) put_rcp(*packet, *rcp);
   packet->roce.dscp = frame->address.dscp;
   packet->tc = host_.nic.class_map.of(frame->address.dscp);
@@ -104,6 +105,8 @@ std::uint32_t PacketEdge::take_shim(std::span<std::byte> bytes, Packet& packet) 
   if (!place) return 0;
   const auto shim = Shim::read(bytes.subspan(place->offset, place->bytes));
   if (!shim || !shim->for_hosts()) return 0;  // parse_frame() refuses what is left in
+  if (const auto& hops = shim->part<HopTimesPart>(); hops && hops->times.count != host_.nic.slack.switches)
+    return 0;
   shim->put(packet);
   return static_cast<std::uint32_t>(bytes.size() - remove_shim(bytes).value_or(bytes.size()));
 }

@@ -229,5 +229,30 @@ TEST_F(PacketEdgeTest, RcpsHeaderIsTakenFromDataAndNotFromAtomics) {
   EXPECT_EQ(rcp_of(*swap), std::nullopt);
 }
 
+// A NIC takes times at switches of so many as its own frames have room for, and counts and drops others.
+TEST_F(PacketEdgeTest, TimesAtAnotherNumberOfSwitchesAreNone) {
+  server.entry.nic.slack.law = SlackLaw::kConstant;
+  server.entry.nic.slack.switches = 3;
+  const Bytes plain = write();
+  Bytes arriving;
+  std::uint64_t bad = 0;
+  for (const std::uint8_t room : {std::uint8_t{3}, std::uint8_t{2}, std::uint8_t{4}}) {
+    Shim shim;
+    shim.part<SlackPart>() = SlackPart{{5, 5, 0}};
+    shim.part<HopTimesPart>() = HopTimesPart{HopTimes::room_for(room)};
+    const Bytes parts = part(shim);
+    arriving = plain;
+    arriving.resize(plain.size() + parts.size());
+    ASSERT_TRUE(insert_shim(arriving, plain.size(), parts));
+    const PacketRef packet = server.edge.parse(arriving, PacketKind::kData, Time::zero());
+    EXPECT_EQ(bool(packet), room == 3);
+    if (packet) {
+      EXPECT_EQ(PacketPool::hop_times(*packet), HopTimes::room_for(3));
+      EXPECT_EQ(PacketPool::slack(*packet), (Slack{5, 5, 0}));
+    }
+    EXPECT_EQ(server.edge.counters().rx_malformed, bad += room != 3);
+  }
+}
+
 }  // namespace
 }  // namespace rocelab

@@ -317,9 +317,11 @@ void Nic::Impl::write_slack(const QueuePair& qp, const QpScheduler::Turn& turn, 
            : slacks.of_answer(slot, packet.frame(), now);
   Slack slack{ps, ps, 0};
   if (data && replay != nullptr) {
-    const Slack replayed = replay->departs(packet, now);
-    if (config.slack.replays()) slack.current = slack.initial = replayed.current;
-    if (config.slack.law == SlackLaw::kReplayExit) slack.initial = replayed.initial;
+    const Replayed replayed = replay->departs(packet, now);
+    if (config.slack.replays()) slack.current = slack.initial = replayed.slack.ps();
+    if (config.slack.law == SlackLaw::kReplayExit) slack.initial = replayed.out.ps();
+    if (config.slack.law == SlackLaw::kOmniscient)
+      PacketPool::hop_times(packet) = HopTimes::scheduled(replayed.hops);
   }
   PacketPool::slack(packet) = slack;
 }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/replay_port.h"
 #include "base/ring.h"
 #include "base/wire/cm/mad.h"
 #include "irn_provider/nic/drop_reason.h"
@@ -15,7 +16,6 @@
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/pause_state.h"
 #include "irn_provider/nic/qp_scheduler.h"
-#include "irn_provider/nic/replay_port.h"
 #include "irn_provider/nic/slack_source.h"
 #include "irn_provider/nic/timer_heap.h"
 #include "irn_provider/transport/handle_table.h"

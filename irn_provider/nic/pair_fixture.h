@@ -224,6 +224,7 @@ class NicPair {
     PacketRef copy = to.pool.make();
     *copy = log.back().packet;  // as `lose` has left it: a link that forges
     if (packet->roce.has_slack) PacketPool::put_slack(*copy, PacketPool::slack(*packet));
+    if (packet->roce.has_hop_times) PacketPool::put_hop_times(*copy, PacketPool::hop_times(*packet));
     if (const int later = overtaken_by(log.back()); later > 0) {
       held_[side].push_back({later, std::move(copy), std::move(buffer)});
       return;

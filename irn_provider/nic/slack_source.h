@@ -34,6 +34,7 @@ class SlackSource {
         return clock(2 * slot).next(frame, config_.rate, now);
       case SlackLaw::kReplay:  // ReplayPort's affair
       case SlackLaw::kReplayExit:
+      case SlackLaw::kOmniscient:
       case SlackLaw::kConstant:
       case SlackLaw::kNone:
         break;

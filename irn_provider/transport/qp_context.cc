@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "base/wire/roce_packet.h"
 #include "base/wire/shim_rcp.h"
-#include "base/wire/shim_slack.h"
 #include "irn_provider/cc/cc_limiter.h"
 
 namespace rocelab {
@@ -103,9 +102,10 @@ void QpContext::finish(Packet& packet, std::uint32_t payload_length, std::uint32
   const std::uint32_t frame =
       overhead + opcode_info(packet.roce.opcode).header_bytes + payload_length + packet.roce.pad;
   packet.frame_length = std::max(frame, static_cast<std::uint32_t>(kMinFrameBytes.count()));
-  if (nic.config.slack.on()) [[unlikely]] {  // written when it leaves; what paces it counts it
-    PacketPool::put_slack(packet, {});
-    packet.frame_length += kSlackShimBytes;
+  if (const SlackConfig& slack = nic.config.slack; slack.on()) [[unlikely]] {
+    PacketPool::put_slack(packet, {});  // written when it leaves; what paces it counts it
+    if (slack.switches > 0) PacketPool::put_hop_times(packet, HopTimes::room_for(slack.switches));
+    packet.frame_length += slack.shim_bytes();
   }
   if (asks_path_ && payload_length > 0) [[unlikely]] {
     put_rcp(packet, cc->path_request());
@@ -138,7 +138,7 @@ void QpContext::begin_cnp(Packet& packet) const {
 Bytes QpContext::wire_bytes_of(std::uint32_t length) const {
   const std::int64_t packets =
       std::max<std::int64_t>(1, (std::int64_t{length} + attr.path_mtu - 1) / attr.path_mtu);
-  const std::size_t around = overhead_ + kBthBytes + (nic.config.slack.on() ? kSlackShimBytes : 0);
+  const std::size_t around = overhead_ + kBthBytes + nic.config.slack.shim_bytes();
   return Bytes::from_count(length) +
          packets * wire_bytes(Bytes::from_count(static_cast<std::int64_t>(around)));
 }

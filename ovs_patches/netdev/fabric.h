@@ -136,7 +136,7 @@ class Fabric {
   void tell_host(Port& port, const Packet& packet, Time due);
   void depart(Port& port, PacketRef packet, Time departure, Time due);
   void write_shim(Packet& packet);
-  void take_shim(Packet& packet);
+  bool take_shim(Packet& packet, const NicConfig& nic);
   bool cross(LinkDirection& link, const Packet& packet);
   void give_bytes(Port& port, Packet& feedback);
   void leave_headers(Packet& announcement);

@@ -73,7 +73,9 @@ void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
     port.node.node.deliver(port.id, {}, std::move(packet), a.due);  // the model gives the frame back
     return;
   }
-  if (!a.view) {
+  packet->src = NodeId{segment_.hosts()[port.entry.peer_host].node};
+  const NicConfig& nic = segment_.hosts()[port.entry.peer_host].nic;
+  if (!a.view || (nic.writes_shim() && !take_shim(*packet, nic))) {
     ++port.result.link_in.malformed_frames;
     port.node.trace.record_at({.time = a.due,
                                .kind = TraceKind::kDrop,
@@ -83,22 +85,27 @@ void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
     bank_.release(a.frame);
     return;
   }
-  packet->src = NodeId{segment_.hosts()[port.entry.peer_host].node};
   packet->dst = destination_of(*a.view);
-  if (segment_.hosts()[port.entry.peer_host].nic.writes_shim()) take_shim(*packet);
   if (!cross(port.link.in, *packet)) return lose(port, *packet, a.due, kLinkLoss);
   hand_over(index, std::move(packet), a.view);
 }
 
-// Reads the slack and the header of RCP that the sending NIC has written, so that switches can rewrite them. A
-// shim that is none stays where it is: the receiving NIC refuses the frame.
-void Fabric::take_shim(Packet& packet) {
+// Reads the slack and the header of RCP that the sending NIC has written, so that switches can rewrite them.
+// A shim that is none stays where it is: the receiving NIC refuses the frame. False: it has times at switches
+// that its NIC does not write, and would be ranked by them.
+bool Fabric::take_shim(Packet& packet, const NicConfig& nic) {
   const std::span<const std::byte> frame = bytes_of(packet);
   const auto place = find_shim(frame);
   const auto shim = place ? Shim::read(frame.subspan(place->offset, place->bytes)) : Shim();
-  if (!shim || !(shim->part<SlackPart>() || shim->part<RcpRequest>()) || !shim->for_hosts()) return;
+  if (!shim || !shim->for_hosts()) return true;
+  if (const auto& hops = shim->part<HopTimesPart>())
+    if (hops->times.count != nic.slack.switches || hops->times.next != 0 ||
+        (hops->times.schedule && nic.slack.law != SlackLaw::kOmniscient))
+      return false;
+  if (!shim->part<SlackPart>() && !shim->part<RcpRequest>()) return true;
   shim->put(packet);
   bank_.set_shim(packet.frame_slot, static_cast<std::uint32_t>(place->bytes));
+  return true;
 }
 
 void Fabric::arrive_from_switch(std::uint32_t index, PacketRef packet) {

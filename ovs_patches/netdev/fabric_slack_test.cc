@@ -98,6 +98,81 @@ TEST(FabricSlackTest, WhatNoNicWritesIsForwardedUntouched) {
   }
 }
 
+// The same with room for the times of three switches.
+lockstep::SegmentPlan plan_with_times(SlackLaw law) {
+  lockstep::SegmentPlan plan = plan_of_three();
+  plan.max_frame_bytes += HopTimesPart::bytes_for(3);
+  for (HostEntry& host : plan.world.hosts) host.nic.slack.law = law, host.nic.slack.switches = 3;
+  for (SwitchEntry& entry : plan.world.switches)
+    entry.config.max_frame += Bytes::from_count(HopTimesPart::bytes_for(3));
+  return plan;
+}
+std::vector<std::byte> shim_of(std::int64_t slack, const HopTimes& times) {
+  Shim shim;
+  shim.part<SlackPart>() = SlackPart{{slack, slack, 0}};
+  shim.part<HopTimesPart>() = HopTimesPart{times};
+  std::array<std::byte, Shim::kMaxBytes> bytes;
+  const std::size_t length = shim.write(bytes);
+  return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length)};
+}
+
+TEST(FabricSlackTest, FramesCollectTheTimesAtWhichSwitchesSendThem) {
+  TestWorld w(plan_with_times(SlackLaw::kConstant));
+  for (const std::uint32_t vf : {0u, 1u}) w.vf(vf).shim = shim_of(1'000'000, HopTimes::room_for(3));
+  send_from_both(w, 20);
+  const auto received = w.vf(5).data();
+  ASSERT_EQ(received.size(), 40u);
+  for (const FakeVf::Received& r : received) {
+    ASSERT_TRUE(r.intact && r.hop_times);
+    EXPECT_FALSE(r.hop_times->schedule);
+    EXPECT_EQ(r.hop_times->next, 3u);
+    const Duration hop = wire_time(Bytes::from_count(r.length), 40_Gbps) + 2_us;  // and what it waits
+    EXPECT_GE(r.hop_times->ps[1] - r.hop_times->ps[0], hop.ps());
+    EXPECT_GE(r.hop_times->ps[2] - r.hop_times->ps[1], hop.ps());
+    EXPECT_EQ(r.due - Time::from_ps(r.hop_times->ps[2]), hop);
+  }
+}
+
+// Two hosts send at line rate to a third; the one whose frames are earlier in the original goes first, though
+// the other's have less slack.
+TEST(FabricSlackTest, AScheduleDecidesWhoGoesFirst) {
+  TestWorld w(plan_with_times(SlackLaw::kOmniscient));
+  const std::int64_t early[] = {1, 1, 1}, late[] = {2, 2, 2};
+  w.vf(0).shim = shim_of(1'000'000'000, HopTimes::scheduled(early));
+  w.vf(1).shim = shim_of(1'000'000, HopTimes::scheduled(late));
+  send_from_both(w, 100);
+  const auto received = w.vf(5).data();
+  ASSERT_EQ(received.size(), 200u);
+  std::int64_t early_waited = 0, late_waited = 0;
+  for (const FakeVf::Received& r : received) {
+    ASSERT_TRUE(r.hop_times && r.slack);
+    EXPECT_EQ(r.hop_times->next, 3u);
+    EXPECT_TRUE(
+        std::ranges::equal(std::span(r.hop_times->ps).first(3), r.hop_times->ps[0] == 1 ? early : late));
+    (r.hop_times->ps[0] == 1 ? early_waited : late_waited) += r.slack->used().ps();
+  }
+  EXPECT_GT(late_waited, 50 * early_waited);
+}
+
+// No NIC of the run writes these: a schedule without the law, a place on the way, room for other paths.
+TEST(FabricSlackTest, ForgedTimesAreCountedAndDropped) {
+  const std::int64_t early[] = {1, 1, 1};
+  HopTimes on_its_way = HopTimes::room_for(3);
+  on_its_way.leaves(Time::from_ps(5));
+  for (const HopTimes& forged :
+       {HopTimes::scheduled(early), on_its_way, HopTimes::room_for(2), HopTimes::room_for(4)}) {
+    TestWorld w(plan_with_times(SlackLaw::kConstant));
+    w.vf(0).shim = shim_of(0, forged);
+    w.vf(1).shim = shim_of(1'000'000, HopTimes::room_for(3));
+    send_from_both(w, 20);
+    EXPECT_EQ(w.vf(5).data().size(), 20u);
+    std::uint64_t malformed = 0;
+    for (const PortResult& port : w.segment->port_results()) malformed += port.link_in.malformed_frames;
+    EXPECT_EQ(malformed, 20u);
+    EXPECT_EQ(w.away(), 0u);
+  }
+}
+
 // A bit that a link flips may lie in the shim: the frame is as long as before, and nothing is lost.
 TEST(FabricSlackTest, DamagedFramesKeepTheirLength) {
   lockstep::SegmentPlan plan = plan_of_three();

@@ -32,7 +32,7 @@ class FrameBank final : public FrameOwner {
   // How many bytes of a frame in the network are the shim that switches have put there (0 when it comes from
   // its sender or is made; a copy has its original's). Sets them, and returns what they were.
   std::uint32_t set_shim(std::uint32_t frame, std::uint32_t bytes) {
-    return std::exchange(shim_[frame], static_cast<std::uint8_t>(bytes));
+    return std::exchange(shim_[frame], static_cast<std::uint16_t>(bytes));
   }
 
   // The VF's process has ended: what it was lent goes home, and nothing is sent to its refill ring any more.
@@ -50,7 +50,7 @@ class FrameBank final : public FrameOwner {
 
   const lockstep::Segment& segment_;
   std::vector<std::uint16_t> holder_;        // per frame: kHome, kNetwork or a VF
-  std::vector<std::uint8_t> shim_;           // per frame
+  std::vector<std::uint16_t> shim_;          // per frame
   std::vector<lockstep::IndexRing> refill_;  // per VF
   std::vector<bool> abandoned_;              // per VF
   std::vector<std::uint32_t> away_;          // per range

@@ -37,6 +37,7 @@ class FakeVf {
     Telemetry telemetry{};         // taken out of the frame, as a NIC does it
     std::uint32_t length = 0;      // of the frame as it came
     std::optional<Slack> slack{};  // as telemetry
+    std::optional<HopTimes> hop_times{};
     std::optional<RcpHeader> rcp{};
   };
 
@@ -158,8 +159,10 @@ class FakeVf {
       auto bytes = segment_.frame(d->frame).first(d->length);
       Telemetry telemetry;
       std::optional<Slack> slack;
+      std::optional<HopTimes> hop_times;
       std::optional<RcpHeader> rcp;
       if (const auto shim_in = parts_in(bytes); shim_in && *shim_in != Shim() && shim_in->for_hosts()) {
+        if (shim_in->part<HopTimesPart>()) hop_times = shim_in->part<HopTimesPart>()->times;
         if (shim_in->part<Int>()) telemetry = shim_in->part<Int>()->telemetry;
         if (shim_in->part<SlackPart>()) slack = shim_in->part<SlackPart>()->slack;
         if (shim_in->part<RcpRequest>()) rcp = shim_in->part<RcpRequest>()->header;
@@ -169,7 +172,7 @@ class FakeVf {
       received_.push_back({Time::from_ps(d->due_ps), static_cast<PacketKind>(d->kind),
                            parsed ? parsed->roce.psn.value() : 0, parsed ? parsed->address.ecn : Ecn::kNotEct,
                            parsed.has_value(), PfcFrame::parse(bytes), RoccCnp::parse(bytes),
-                           EscapeTokenFrame::parse(bytes), telemetry, d->length, slack, rcp});
+                           EscapeTokenFrame::parse(bytes), telemetry, d->length, slack, hop_times, rcp});
       if (!is_from_switches(static_cast<PacketKind>(d->kind))) ++data_received_;
       if (!keep) returns_.push(d->frame);
       rx_.pop();

@@ -56,6 +56,8 @@ struct Schedule {
   std::vector<std::vector<Time>> starts;  // o(p, a) is the start, of each packet at each node of its path
   std::vector<Time> exits;                // o(p): its last bit leaves the last node
   std::vector<std::int64_t> slack;        // what is left then, ps
+  std::vector<std::vector<std::int64_t>> left{};  // at each departure; of switches
+  std::vector<HopTimes> hop_times{};              // that the packets have then; of switches
 
   // slack(p) = o(p) - i(p) - tmin(p), 5.1.2.
   std::vector<std::int64_t> slacks(const UpsNet& net) const {
@@ -201,15 +203,24 @@ class Switches {
     }
   }
 
-  Schedule run(const std::vector<std::int64_t>& slack) {
+  // `by_times`: null, or whose times of all hops the packets carry as a schedule.
+  Schedule run(const std::vector<std::int64_t>& slack, const Schedule* by_times = nullptr) {
     Schedule result;
     result.exits.resize(net_.packets.size());
     result.slack.resize(net_.packets.size());
+    result.hop_times.resize(net_.packets.size());
+    result.left.resize(net_.packets.size());
     for (std::size_t p = 0; p < net_.packets.size(); ++p) {
       const UpsPacket& of = net_.packets[p];
       PacketRef packet = switch_test::make_packet(pool_, of.wire - kFcsBytes - kPreambleAndGapBytes, 3,
                                                   static_cast<std::uint32_t>(p), 0);
       PacketPool::put_slack(*packet, {slack[p], slack[p], 0});
+      std::vector<std::int64_t> times;
+      if (by_times != nullptr)
+        for (const Time start : by_times->starts[p]) times.push_back(start.ps());
+      PacketPool::put_hop_times(*packet, by_times != nullptr
+                                             ? HopTimes::scheduled(times)
+                                             : HopTimes::room_for(static_cast<std::uint8_t>(of.path.size())));
       result.starts.emplace_back();
       deliver(of.path[0], p, std::move(packet), of.arrival);
     }
@@ -218,10 +229,12 @@ class Switches {
         nodes_[n]->run_until(now + 1_ps, [&](PortId, PacketRef packet, Time start, Time end) {
           const std::size_t p = packet->flow, hop = result.starts[p].size();
           result.starts[p].push_back(start);
+          result.left[p].push_back(PacketPool::slack(*packet).current);
           if (hop + 1 < net_.packets[p].path.size())
             return deliver(net_.packets[p].path[hop + 1], p, std::move(packet), end + net_.delay(p, hop));
           result.exits[p] = end;
           result.slack[p] = PacketPool::slack(*packet).current;
+          result.hop_times[p] = PacketPool::hop_times(*packet);
         });
     if (preempt_) result.starts.clear();
     return result;

@@ -36,9 +36,30 @@ Schedule replay(const UpsNet& net, const Schedule& original, bool preempt = fals
   const Schedule by_oracle = Oracle(net, original.slacks(net), lstf(net), preempt).run();
   if (!preempt) {
     EXPECT_EQ(by_switches.starts, by_oracle.starts);
+    for (std::size_t p = 0; p < net.packets.size(); ++p)  // and the packets have collected them
+      for (std::size_t hop = 0; hop < by_oracle.starts[p].size(); ++hop)
+        EXPECT_EQ(by_switches.hop_times[p].ps[hop], by_oracle.starts[p][hop].ps());
   }
   EXPECT_EQ(by_switches.exits, by_oracle.exits);
   EXPECT_EQ(by_switches.slack, by_oracle.slack);
+  return by_switches;
+}
+
+// By the vector of times at all hops, which each packet carries (5.1.2, A.1): on switches and on the oracle.
+Schedule replay_by_times(const UpsNet& net, const Schedule& original, bool preempt) {
+  const auto omniscient = [&](std::size_t p, std::size_t hop, Time, std::int64_t) {
+    return original.starts[p][hop].ps();
+  };
+  const Schedule by_oracle = Oracle(net, original.slacks(net), omniscient, preempt).run();
+  const Schedule by_switches =
+      Switches(net, SlackRank::kLeastSlack, preempt).run(original.slacks(net), &original);
+  if (!preempt) {
+    EXPECT_EQ(by_switches.starts, by_oracle.starts);
+  }
+  EXPECT_EQ(by_switches.exits, by_oracle.exits);
+  EXPECT_EQ(by_switches.slack, by_oracle.slack);
+  for (std::size_t p = 0; p < net.packets.size(); ++p)
+    EXPECT_EQ(by_switches.hop_times[p].next, net.packets[p].path.size()) << "a switch takes one each";
   return by_switches;
 }
 
@@ -95,10 +116,7 @@ TEST(UpsTheoryTest, TheTimesOfAllHopsReplayBothCasesOfFigureA1) {
   const FigureA1 f;
   for (const auto* starts : {&f.case1, &f.case2}) {
     const Schedule original = original_of(f.net, *starts);
-    const auto omniscient = [&](std::size_t p, std::size_t hop, Time, std::int64_t) {
-      return original.starts[p][hop].ps();
-    };
-    EXPECT_EQ(Oracle(f.net, {}, omniscient).run().exits, original.exits);
+    EXPECT_EQ(replay_by_times(f.net, original, false).exits, original.exits);
   }
 }
 
@@ -220,6 +238,40 @@ std::size_t most_congestion_points(const UpsNet& net) {
   return most;
 }
 
+// A.3: at each departure what is left is o(p) - t - tmin(p, a, dst), t the instant at which the frame would
+// have begun to leave without interruption.
+void expect_slack_of_each_departure(const RandomNet& r, const Schedule& made) {
+  for (std::size_t p = 0; p < r.net.packets.size(); ++p)
+    for (std::size_t hop = 0; hop < made.left[p].size(); ++hop)
+      ASSERT_EQ(made.left[p][hop],
+                (r.original.exits[p] - Time::from_ps(made.hop_times[p].ps[hop]) - r.net.least(p, hop)).ps())
+          << "packet " << p << ", hop " << hop;
+}
+
+// A.6.2: where a packet leaves a node with a negative rest, some packet had come to that node after its own
+// turn in the original, and not later than that. How many there are.
+int expect_a_late_arrival_for_each_negative_rest(const RandomNet& r, const Schedule& made) {
+  const auto end = [&](std::size_t p, std::size_t hop) {
+    return Time::from_ps(made.hop_times[p].ps[hop]) + r.net.transmission(p, hop);
+  };
+  const auto arrival = [&](std::size_t p, std::size_t hop) {
+    return hop == 0 ? r.net.packets[p].arrival : end(p, hop - 1) + r.net.delay(p, hop - 1);
+  };
+  int negative = 0;
+  for (std::size_t p = 0; p < r.net.packets.size(); ++p)
+    for (std::size_t hop = 0; hop < made.left[p].size(); ++hop) {
+      if (made.left[p][hop] >= 0) continue;
+      ++negative;
+      bool found = false;
+      for (std::size_t q = 0; q < r.net.packets.size(); ++q)
+        for (std::size_t at = 0; at < r.net.packets[q].path.size(); ++at)
+          found |= r.net.packets[q].path[at] == r.net.packets[p].path[hop] &&
+                   arrival(q, at) > r.original.starts[q][at] && arrival(q, at) <= end(p, hop);
+      EXPECT_TRUE(found) << "packet " << p << ", hop " << hop;
+    }
+  return negative;
+}
+
 constexpr int kNets = 2'000;
 
 // 5.1.2 and A.6, without preemption, since the original has none: not only in time, but the same schedule.
@@ -256,6 +308,7 @@ TEST(UpsPropertyTest, SlackLeftIsLatenessAndEdfIsTheSameSchedule) {
     SCOPED_TRACE(round);
     const RandomNet r = random_net(rng, 2 + rng.below(5), 5, round % 2 == 0, false);
     const Schedule made = replay(r.net, r.original);
+    expect_slack_of_each_departure(r, made);
     const auto lateness = made.late_against(r.original);
     for (std::size_t p = 0; p < lateness.size(); ++p) {
       ASSERT_EQ(lateness[p].ps(), -made.slack[p]);
@@ -269,15 +322,16 @@ TEST(UpsPropertyTest, SlackLeftIsLatenessAndEdfIsTheSameSchedule) {
   EXPECT_GT(late, 0) << "the networks are no test";
 }
 
-// 5.1.2 and A.6: with preemption LSTF replays all whose packets have at most two congestion points; and the
-// times of all hops replay anything (A.1).
-TEST(UpsPropertyTest, PreemptiveLstfReplaysTwoCongestionPointsAndAllTimesReplayAnything) {
+// 5.1.2 and A.6: with preemption LSTF replays all whose packets have at most two congestion points.
+TEST(UpsPropertyTest, PreemptiveLstfReplaysTwoCongestionPoints) {
   Rng rng(4);
-  int of_two = 0, late_of_more = 0;
+  int of_two = 0, late_of_more = 0, negative = 0;
   for (int round = 0; round < 2 * kNets; ++round) {
     SCOPED_TRACE(round);
     const RandomNet r = random_net(rng, 2 + rng.below(5), 1 + rng.below(4), round % 2 == 0, false);
     const Schedule made = replay(r.net, r.original, true);
+    expect_slack_of_each_departure(r, made);
+    negative += expect_a_late_arrival_for_each_negative_rest(r, made);
     const auto late = made.late_against(r.original);
     for (std::size_t p = 0; p < late.size(); ++p) ASSERT_EQ(late[p].ps(), -made.slack[p]);
     const bool any = std::ranges::any_of(late, [](Duration d) { return d > Duration{}; });
@@ -287,14 +341,37 @@ TEST(UpsPropertyTest, PreemptiveLstfReplaysTwoCongestionPointsAndAllTimesReplayA
     } else {
       late_of_more += any;
     }
-    const auto omniscient = [&](std::size_t p, std::size_t hop, Time, std::int64_t) {
-      return r.original.starts[p][hop].ps();
-    };
-    for (const Duration d : Oracle(r.net, {}, omniscient, true).run().late_against(r.original))
-      ASSERT_LE(d, Duration{});
   }
   EXPECT_GE(of_two, kNets / 2);
   EXPECT_GT(late_of_more, 0) << "with three it can fail";
+  EXPECT_GT(negative, 0);
+}
+
+// A.1: with preemption the times of all hops replay anything, however many congestion points; LSTF does not.
+// Without preemption a packet that came early may be on the wire when a more urgent one comes.
+TEST(UpsPropertyTest, TheTimesOfAllHopsReplayAnythingWithPreemption) {
+  Rng rng(5);
+  int late_by_lstf = 0, late_without_preemption = 0, of_three = 0;
+  for (int round = 0; round < kNets; ++round) {
+    SCOPED_TRACE(round);
+    const RandomNet r = random_net(rng, 3 + rng.below(6), 2 + rng.below(6), round % 2 == 0, false);
+    of_three += most_congestion_points(r.net) > 2;
+    const Schedule made = replay_by_times(r.net, r.original, true);
+    const auto late = made.late_against(r.original);
+    for (std::size_t p = 0; p < late.size(); ++p) {
+      ASSERT_LE(late[p], Duration{});
+      ASSERT_EQ(late[p].ps(), -made.slack[p]);
+    }
+    const auto any = [&](const Schedule& replayed) {
+      return std::ranges::any_of(replayed.late_against(r.original),
+                                 [](Duration d) { return d > Duration{}; });
+    };
+    late_by_lstf += any(replay(r.net, r.original, true));
+    late_without_preemption += any(replay_by_times(r.net, r.original, false));
+  }
+  EXPECT_GT(of_three, kNets / 2);
+  EXPECT_GT(late_by_lstf, 0) << "the networks are no test";
+  EXPECT_GT(late_without_preemption, 0);
 }
 
 }  // namespace

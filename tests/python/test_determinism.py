@@ -81,6 +81,12 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
         {"drops", "retransmissions", "timeouts", "many repairs"},
         "its buffers never fill",
     ),
+    (
+        "*/same/scenarios/lstf_replay.toml",
+        "*",
+        {"drops", "retransmissions", "timeouts", "many repairs"},
+        "its buffers never fill",
+    ),
     ("*/ups/figure5.6.toml", "*", {"retransmissions", "timeouts", "many repairs"}, _DATAGRAMS),
     ("*/rc3/*.toml", "*", {"timeouts"}, "TCP's least timeout is longer than these runs"),
     ("scenarios/rc3.toml", "iwarp", {"timeouts", "many repairs"}, "four flows, one after the other"),

@@ -183,6 +183,19 @@ def test_parts_that_switches_put_into_a_shim_are_shown(
     assert found[1:] == [",".join(column * stamped) for column in columns]
 
 
+@pytest.mark.parametrize("schedule", [False, True])
+def test_times_at_switches_are_shown(tmp_path: Path, schedule: bool) -> None:
+    times = struct.pack(">QQQ", 1_000_000, 2_000_001, 0 if not schedule else 3_000_002)
+    parts = part(6, 2, struct.pack(">qq", 7_000, -3_000)) + part(7, schedule << 15 | 2, times)
+    capture = write_pcap(tmp_path / "c.pcap", [frame(parts + bth(0xC1, 99) + bytes(8))])
+    names = ("slack.initial", "slack.current", "slack.waits", "hop_times.next", "hop_times.time")
+    ((*found, flag, psn),) = fields(
+        capture, *(f"rocelab_shim.{name}" for name in names), "rocelab_shim.hop_times.schedule", "irn.psn"
+    )
+    assert found == ["7000", "-3000", "2", "2", f"1000000,2000001,{3_000_002 if schedule else 0}"]
+    assert (flag in ("1", "True"), psn) == (schedule, "99")
+
+
 def test_unknown_parts_and_parts_twice_are_marked_and_the_packet_behind_them_is_shown(tmp_path: Path) -> None:
     shims = [part(9, 1), part(1, 5) + part(1, 6), part(4, 1) + part(1, 5), part(1, 5)]
     capture = write_pcap(tmp_path / "c.pcap", [frame(shim + bth(0xC1, 99) + bytes(8)) for shim in shims])

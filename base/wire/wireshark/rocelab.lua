@@ -175,6 +175,9 @@ local s = {
   slack_waits = ProtoField.uint16("rocelab_shim.slack.waits", "Congestion points", base.DEC),
   rcp_rate = ProtoField.uint32("rocelab_shim.rcp.rate", "Rate of the path, kb/s", base.DEC),
   rcp_rtt = ProtoField.uint32("rocelab_shim.rcp.rtt", "Round trip of the sender, units of 100 ns", base.DEC),
+  schedule = ProtoField.bool("rocelab_shim.hop_times.schedule", "For switches to read", 16, nil, 0x8000),
+  next_hop = ProtoField.uint16("rocelab_shim.hop_times.next", "Switches that have sent it", base.DEC, nil, 0x00ff),
+  hop_time = ProtoField.uint64("rocelab_shim.hop_times.time", "Time at a switch, ps", base.DEC),
 }
 shim.fields = s
 local unknown_part = ProtoExpert.new("rocelab_shim.unknown", "Unknown part", expert.group.PROTOCOL, expert.severity.WARN)
@@ -208,6 +211,12 @@ local function add_rcp(tree, b)
   tree:add(s.rcp_rtt, b(8, 4))
 end
 
+local function add_hop_times(tree, b)
+  tree:add(s.schedule, b(2, 2))
+  tree:add(s.next_hop, b(2, 2))
+  for at = 4, b:len() - 8, 8 do tree:add(s.hop_time, b(at, 8)) end
+end
+
 -- The parts of base/wire/shim_parts.h by their ids; each takes a whole part.
 local PARTS = {
   [1] = {"Escape", add_hops},
@@ -217,6 +226,7 @@ local PARTS = {
   [6] = {"Slack", add_slack},
   [7] = {"RCP", add_rcp},
   [8] = {"RCP, echoed", add_rcp},
+  [9] = {"Times at switches", add_hop_times},
 }
 
 local function add_part(root, b, seen)

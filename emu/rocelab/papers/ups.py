@@ -145,9 +145,35 @@ def _elsewhere(results: Results, name: str) -> list[Claim]:
     return [each(name, text, "< 0.05", late, below(0.05), source="table 5.1, by topology", paper=said)]
 
 
+def _omniscient(results: Results, name: str) -> list[Claim]:
+    def late(*cases: str) -> dict[str, float | None]:
+        return {case: results.mean(name, f"roce,{case}", "overdue") for case in cases}
+
+    return [
+        each(
+            name,
+            "by the times of all switches, with preemption, nobody is late",
+            "0",
+            late("random-omniscient-preempt", "sjf-omniscient-preempt"),
+            lambda v: v == 0,
+            source="5.1.2, A.1",
+            paper="0",
+        ),
+        each(
+            name,
+            "by what is known at the edges alone some are",
+            "> 0",
+            late("random-priorities", "random-lstf", "random-lstf-preempt", "sjf-lstf"),
+            above(0),
+            source="5.1.2, A.2",
+        ),
+    ]
+
+
 _CLAIMS: dict[str, Callable[[Results, str], list[Claim]]] = {
     "table5.1": _table_5_1,
     "loads": _loads,
+    "omniscient": _omniscient,
     "tenth": _numbers,
     "classes": _numbers,
     "rocketfuel": _elsewhere,
@@ -249,7 +275,9 @@ _MEASURES = {
     "figure5.8": "rocelab.paper.ups_measures:round_trips",
 }
 # With --full: flows that start within 1 s, as the chapter's.
-_FULL = dict.fromkeys(("table5.1", "loads", "rocketfuel", "figure5.2", "figure5.3", "table5.2"), _SECOND) | {
+_FULL = dict.fromkeys(
+    ("table5.1", "loads", "omniscient", "rocketfuel", "figure5.2", "figure5.3", "table5.2"), _SECOND
+) | {
     "tenth": ("workload.flows.duration=10s",),
     "classes": ("workload.shortest.duration=1s", "workload.others.duration=1s"),
 }

@@ -24,6 +24,8 @@ SlackMechanism::SlackMechanism(const Params& params, SwitchActions actions, Rng)
 
 // Packet::due is the frame's arrival at this switch. One that the switch made itself arrives now.
 std::int64_t SlackMechanism::rank(PortId out, const Packet& packet, Time now) const {
+  if (packet.roce.has_hop_times) [[unlikely]]
+    if (const HopTimes& times = PacketPool::hop_times(packet); times.ranks()) return times.head();
   const bool has = packet.roce.has_slack;
   const Slack slack = has ? PacketPool::slack(packet) : Slack{params_.missing.ps(), params_.missing.ps(), 0};
   if (params_.rank == SlackRank::kInitial) return slack.initial;
@@ -38,6 +40,8 @@ void SlackMechanism::on_transmit(PortId out, Packet& packet, Time now) {
   counters_[out.value].waited += now > packet.due;
   slack.wait(now - packet.due);
   counters_[out.value].overdue += slack.current < 0;
+  if (packet.roce.has_hop_times) [[unlikely]]
+    PacketPool::hop_times(packet).leaves(now);
 }
 
 }  // namespace rocelab

@@ -5,6 +5,9 @@
 // together, so that the order is one of a key that is known at arrival: slack + arrival + T, T the frame's
 // own transmission time; it is the last instant at which its last bit may leave. T matters between frames of
 // different lengths only. Equal ranks leave in the order of their arrival (A.4).
+//
+// A frame with a schedule (base/hop_times.h) is ranked by the time that it has for this switch, whatever the
+// rank of others; one with room for its times has the instant of its departure written into it.
 #pragma once
 
 #include <array>

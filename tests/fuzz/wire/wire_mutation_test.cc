@@ -35,6 +35,14 @@ Shim shim_of(unsigned parts) {
   if ((parts & 2) != 0) shim.part<EscapeAnnouncement>() = EscapeAnnouncement{2};
   if ((parts & 4) != 0) shim.part<Int>() = Int{stamped};
   if ((parts & 8) != 0) shim.part<IntEcho>() = IntEcho{stamped};
+  if ((parts & 16) != 0) shim.part<SlackPart>() = SlackPart{{1'000'000, -5, 2}};
+  if ((parts & 32) != 0) {
+    const std::int64_t schedule[] = {1'000, 2'000, Slack::kMost};
+    HopTimes times = HopTimes::scheduled(schedule);
+    times.leaves(Time::from_ps(7));
+    times.schedule = parts % 2 == 0;
+    shim.part<HopTimesPart>() = HopTimesPart{times};
+  }
   return shim;
 }
 
@@ -43,7 +51,7 @@ std::vector<NamedFrame> seeds() {
   unsigned next = 0;
   for (NamedFrame& made : test::made_frames()) {
     for (int i = 0; i < 3; ++i) {  // three subsets for each frame: every one for some
-      const unsigned parts = 1 + next++ % 15;
+      const unsigned parts = 1 + next++ % 63;
       const Shim shim = shim_of(parts);
       ByteVector shimmed = made.bytes;
       shimmed.resize(made.bytes.size() + Shim::kMaxBytes);

@@ -1,4 +1,7 @@
 // Runs in virtual time: a plan in, records, counters and digests out.
+#include <string>
+#include <utility>
+
 #include "emu/des/des_run.h"
 #include "emu/pybind/bindings.h"
 
@@ -12,7 +15,8 @@ namespace {
 
 std::unique_ptr<DesRun> make_run(const RunPlan& plan, bool trace, const std::string& trace_dir,
                                  const std::string& pcap_dir, bool global_order, const py::object& stop_ps,
-                                 std::uint32_t threads, des::Peers* peers) {
+                                 std::uint32_t threads, des::Peers* peers, bool record,
+                                 const ScheduleFile& schedule) {
   DesOptions options;
   options.driver = global_order ? des::Driver::kGlobalOrder : des::Driver::kWindows;
   options.trace = trace;
@@ -21,6 +25,8 @@ std::unique_ptr<DesRun> make_run(const RunPlan& plan, bool trace, const std::str
   options.stop = time_of(stop_ps);
   options.threads = threads;
   options.peers = peers;
+  options.record = record;
+  options.schedule = schedule;
   return std::make_unique<DesRun>(plan, options);
 }
 
@@ -84,15 +90,25 @@ py::tuple digests(DesRun& run) { return py::tuple(node_digests(run).attr("values
 
 void bind_des(py::module_& m) {
   py::class_<des::Peers>(m, "Peers");  // _rocelab_mpi has some
+  py::class_<ScheduleFile>(m, "ScheduleFile")
+      .def(py::init([](std::string path, std::string key) {
+             return ScheduleFile{std::move(path), std::move(key)};
+           }),
+           "path"_a = "", "key"_a = "", "A recorded schedule, and the key of the run of which it must be.");
   py::class_<DesRun>(m, "DesRun")
       .def(py::init(&make_run), "plan"_a, "trace"_a = true, "trace_dir"_a = "", "pcap_dir"_a = "",
            "global_order"_a = false, "stop_ps"_a = py::none(), "threads"_a = 1, "peers"_a = nullptr,
-           py::keep_alive<1, 8>(),
+           "record"_a = false, "schedule"_a = ScheduleFile(), py::keep_alive<1, 8>(),
            "`global_order`: by the slow oracle instead of windows. `stop_ps`: ends there, before "
            "engine.limit. `threads`: 0: by the cores and the size of the run. `peers`: processes that have "
-           "other parts of it, and their results.")
+           "other parts of it, and their results. `record`: for save_schedule(). `schedule`: of a plan with "
+           "an "
+           "original, what that one recorded; without it the original runs first.")
       .def("advance", &DesRun::advance, "steps"_a, py::call_guard<py::gil_scoped_release>(),
            "At most so many windows; True when the run is over.")
+      .def(
+          "save_schedule", [](DesRun& run, const ScheduleFile& file) { run.save_schedule(file); }, "file"_a,
+          "Of a run that is over and was recorded, once; raises RuntimeError.")
       .def("flush", &DesRun::flush, "Event files of switches have all records up to now_ps.")
       .def_property_readonly("now_ps", [](const DesRun& run) { return run.now().ps(); })
       .def_property_readonly("windows", &DesRun::windows)

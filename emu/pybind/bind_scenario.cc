@@ -13,6 +13,7 @@
 #include "emu/runner/flow_file.h"
 #include "emu/runner/formula.h"
 #include "emu/runner/plan.h"
+#include "emu/runner/plan_checks.h"
 #include "emu/runner/rocc_loop.h"
 #include "emu/runner/routing.h"
 #include "emu/runner/scenario.h"
@@ -167,15 +168,22 @@ py::list warnings(const Scenario& scenario) {
 }
 
 // What each label resolves to, without drawing flows: enough to tell runs apart.
+py::dict settings_of(const Settings& s) {
+  py::list parameters;
+  for (const Parameter& p : s.parameters) parameters.append(py::make_tuple(p.key, p.value));
+  py::list files;
+  for (const std::filesystem::path& file : s.files) files.append(file.string());
+  return py::dict("label"_a = s.label, "parameters"_a = parameters, "lists"_a = s.lists, "files"_a = files,
+                  "policies"_a = py::bytes(packed(s.policies.policies)));
+}
+
 py::list settings(const Scenario& scenario) {
   py::list list;
   for (const Settings& s : scenario.settings) {
-    py::list parameters;
-    for (const Parameter& p : s.parameters) parameters.append(py::make_tuple(p.key, p.value));
-    py::list files;
-    for (const std::filesystem::path& file : s.files) files.append(file.string());
-    list.append(py::dict("label"_a = s.label, "parameters"_a = parameters, "lists"_a = s.lists,
-                         "files"_a = files, "policies"_a = py::bytes(packed(s.policies.policies))));
+    py::dict of = settings_of(s);
+    const Settings* original = s.nic.config.slack.replays() ? find_original(scenario, s) : nullptr;
+    of["original"] = original != nullptr ? py::cast(original->label) : py::none();
+    list.append(of);
   }
   return list;
 }
@@ -256,6 +264,13 @@ void bind_scenario(py::module_& m) {
       .def_property_readonly("ports", ports)
       .def_property_readonly("flows", flows)
       .def_property_readonly("parameters", parameters)
+      .def_property_readonly("settings", [](const RunPlan& plan) { return settings_of(plan.settings); })
+      .def_property_readonly(
+          "original", [](const RunPlan& plan) { return plan.original.get(); },
+          py::return_value_policy::reference_internal, "That it replays; None: none.")
+      .def_property_readonly(
+          "is_original", [](const RunPlan& plan) { return plan.exact_starts && !plan.original; },
+          "Another label of its scenario replays it.")
       .def_property_readonly("threads", [](const RunPlan& plan) { return plan.settings.engine.threads; })
       .def(
           "measures",

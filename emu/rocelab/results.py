@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,10 @@ from rocelab.errors import RocelabError
 from rocelab.files import Content, check_writable, write_all
 from rocelab.labels import only_label
 from rocelab.model import SCENARIO_FILE, RunOutcome, RunPlan, Scenario
+from rocelab.recordings import Recordings
 from rocelab.result import Result
 from rocelab.scenario import make_plans, read_scenario, with_overrides
+from rocelab.scratch import scratch_folder
 
 ENGINES = ("live", "des")
 Execute = Callable[[RunPlan], RunOutcome]
@@ -79,7 +81,8 @@ def run(
     check_writable(folder, _ELSEWHERE)
     outcomes: list[RunOutcome] = []
     try:
-        with _driver(engine, execute, folder, pcap, report, watched) as drive:
+        replays = any(plan.native.original for plan in plans)
+        with _driver(engine, execute, folder, pcap, report, watched, replays) as drive:
             for plan in plans:
                 outcomes.append(drive(plan))
                 on_outcome(outcomes[-1])
@@ -100,6 +103,7 @@ def _driver(
     pcap: bool,
     report: Callable[[Any], None],
     watched: bool,
+    replays: bool,
 ) -> Iterator[Execute]:
     if execute is not None:
         yield execute
@@ -108,8 +112,10 @@ def _driver(
         from rocelab.des import ranks
         from rocelab.des.engine import DesEngine
 
-        virtual = DesEngine(report, ranks=ranks.joined(), watched=watched)
-        yield lambda plan: virtual.execute(plan, folder, pcap)
+        with scratch_folder() if replays else nullcontext() as scratch:
+            recordings = Recordings(scratch) if scratch is not None else None
+            virtual = DesEngine(report, ranks=ranks.joined(), watched=watched, recordings=recordings)
+            yield lambda plan: virtual.execute(plan, folder, pcap)
         return
     from rocelab.live.engine import LiveEngine
 

@@ -117,6 +117,19 @@ def test_a_start_that_fails_leaves_nothing_for_the_next_to_stumble_over(
     assert found == [[], []]
 
 
+def test_replays_by_any_law_are_for_virtual_time() -> None:
+    refused = []
+    for plan in make_plans(read_scenario(ROOT / "tests/same/scenarios/lstf_replay.toml")):
+        try:
+            refuse_virtual_only(plan)
+        except RocelabError as error:
+            assert str(error).startswith(
+                f"{plan.label} replays another label (slack.of), which is for virtual time"
+            )
+            refused.append(plan.label)
+    assert refused == ["roce,lstf", "roce,lstf-preempt", "roce,priorities", "roce,omniscient"]
+
+
 def test_queue_pairs_that_come_and_go_with_their_flows_are_for_virtual_time() -> None:
     for plan in make_plans(read_scenario(ROOT / "tests/same/scenarios/flow_lifetimes.toml")):
         with pytest.raises(RocelabError, match='requests.queue_pairs = "per-flow" is for virtual time'):

@@ -109,6 +109,11 @@ def test_of_a_run_the_kinds_of_records_that_a_measure_reads_are_kept() -> None:
     assert sum(len(records) for records in kept.values()) > 1000
     assert all(np.array_equal(some.events[source], records) for source, records in kept.items())
     assert getattr(ups_measures.queueing, "kinds") == ("slack",)
+    columns = getattr(ups_measures.queueing, "columns")
+    few = DesEngine(kinds=("slack",), columns=columns).execute(plan)
+    for source, records in few.events.items():
+        assert records.itemsize == 14 and records.dtype.names == columns
+        assert all(np.array_equal(records[name], kept[source][name]) for name in columns)
 
 
 def test_flows_with_weights_share_as_max_min_fairness_has_it(tmp_path: Path) -> None:

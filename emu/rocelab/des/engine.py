@@ -6,12 +6,13 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.recfunctions import repack_fields
 
 from rocelab import native
 from rocelab.deadlock import explain
@@ -23,6 +24,7 @@ from rocelab.frames import KINDS
 from rocelab.model import TRACE_DTYPE, Array, FidelityInputs, FlowRecord, RunOutcome, RunPlan, end_ps
 from rocelab.live.usage import process_peak_bytes
 from rocelab.progress import Flushes, Progress, Report
+from rocelab.recordings import Recordings
 from rocelab.scratch import scratch_folder
 
 _REPORT_SECONDS = 0.1
@@ -32,7 +34,8 @@ _FIRST_STEPS = 64  # windows between looks at the clock; adapted to how long the
 class DesEngine:
     """`events` off: no event files and samples, only the trace_hash. `trace` off: not even that, and the run is as fast as it can be. `threads`: of runs whose scenario
     leaves them to us (engine.threads = "auto"); 0: by the cores and the size of the run. `ranks`: this process among those that share each run (ranks.py).
-    `watched`: event files are flushed once a second, for a reader that shows the run while it lasts. `kinds`: of records that the outcome's events are to have; none: all.
+    `watched`: event files are flushed once a second, for a reader that shows the run while it lasts. `kinds`: of records that the outcome's events are to have, and `columns`; none: all.
+    `recordings`: of what is replayed; without them a replay runs its original itself.
     """
 
     def __init__(
@@ -44,6 +47,8 @@ class DesEngine:
         ranks: Ranks | None = None,
         watched: bool = False,
         kinds: Sequence[str] = (),
+        columns: Sequence[str] = (),
+        recordings: Recordings | None = None,
     ) -> None:
         self.report = report
         self.flushes = Flushes(watched)
@@ -52,6 +57,8 @@ class DesEngine:
         self.threads = threads
         self.ranks = ranks
         self.kinds = [KINDS.index(kind) for kind in kinds]
+        self.columns = list(columns)
+        self.recordings = recordings
 
     def execute(self, plan: RunPlan, out: Path | None = None, pcap: bool = False) -> RunOutcome:
         """One run. What goes wrong in it is in the outcome's `error`, with what there is; a plan that cannot be run raises."""
@@ -70,7 +77,10 @@ class DesEngine:
             check_writable(captures, "free some space or say --out DIR, and repeat the command")
         begin, cpu = time.monotonic(), time.process_time()
         before = self.ranks.used() if self.ranks else {}
-        with scratch_folder() if self.trace and self.events else nullcontext() as folder:
+        with (
+            scratch_folder() if self.trace and self.events else nullcontext() as folder,
+            self._turn(plan) as record,
+        ):
             try:
                 run = native.runner.DesRun(
                     plan.native,
@@ -79,8 +89,12 @@ class DesEngine:
                     pcap_dir=str(captures.resolve()) if captures else "",
                     threads=plan.native.threads or self.threads,
                     peers=self.ranks.peers if self.ranks else None,
+                    record=record,
+                    schedule=self._schedule(plan),
                 )
                 self._drive(run, plan, folder)
+                if record and run.complete:
+                    self._save(run, plan)
             except RuntimeError as e:
                 _check_disks(captures, folder)
                 raise RocelabError(f"{plan.label}, seed {plan.seed}: {e}") from e
@@ -94,9 +108,27 @@ class DesEngine:
             found = replace(found, events={p.stem: self._records(p) for p in files})
         return found, time.monotonic() - begin, cpu_s
 
+    def _turn(self, plan: RunPlan) -> AbstractContextManager[bool]:
+        """Whether this run is to be recorded, for replays of it."""
+        if self.recordings is None or self.ranks is not None or not plan.native.is_original:
+            return nullcontext(False)
+        return self.recordings.turn(plan.native)
+
+    def _save(self, run: Any, plan: RunPlan) -> None:
+        assert self.recordings is not None
+        with suppress(RuntimeError):  # what cannot be replayed is a complete run all the same; its replays say why
+            self.recordings.save(run, plan.native)
+
+    def _schedule(self, plan: RunPlan) -> Any:
+        if self.recordings is None or self.ranks is not None or plan.native.original is None:
+            return native.runner.ScheduleFile()
+        return self.recordings.of(plan.native)
+
     def _records(self, file: Path) -> Array:
         records = np.fromfile(file, dtype=TRACE_DTYPE)
-        return records[np.isin(records["kind"], self.kinds)] if self.kinds else records
+        if self.kinds:
+            records = records[np.isin(records["kind"], self.kinds)]
+        return repack_fields(records[self.columns]) if self.columns else records
 
     def _drive(self, run: Any, plan: RunPlan, traces: Path | None) -> None:
         """In slices, so that progress shows and ^C is heard."""

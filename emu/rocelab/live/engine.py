@@ -114,8 +114,10 @@ class LiveEngine:
 
 def refuse_virtual_only(plan: RunPlan) -> None:
     """Queue pairs of a flow that begins later are told over TCP: a program that waits there stands still with the clock of its peers, or lets time pass without them."""
-    if any(p.key == "slack.law" and p.value == '"replay"' for p in plan.parameters):
-        raise RocelabError('slack.law = "replay" is for virtual time: run it with --engine des')
+    if plan.native.original is not None:
+        raise RocelabError(
+            f"{plan.label} replays another label (slack.of), which is for virtual time: run it with --engine des"
+        )
     for parameter in plan.parameters:
         if parameter.key.endswith(".queue_pairs") and parameter.value == '"per-flow"':
             raise RocelabError(

@@ -55,7 +55,7 @@ def _ratios(outcome: RunOutcome) -> Array:
     return np.concatenate(parts)
 
 
-@reads("slack")
+@reads("slack", columns=("kind", "mark", "bytes", "peer"))
 def queueing(outcome: RunOutcome) -> Found:
     """Of a replay by LSTF (figure 5.1): the share of packets that wait less than in the original, the median of the ratios, and the share of packets at or below each of
     RATIOS. Of other runs nothing."""

@@ -31,6 +31,7 @@ class Point:
     measure: str = (
         ""  # "module:function" that makes a Found (work.py) of the run with its traces; empty: none
     )
+    replays: bool = False  # another label, which is best run before it
 
     @property
     def name(self) -> str:
@@ -45,17 +46,16 @@ def points_of(
     all_overrides = (*overrides, f"seeds=[{chosen}]") if chosen else tuple(overrides)
     scenario = read_scenario(path, all_overrides)
     found = []
-    every = [_canonical(settings) for settings in scenario.native.settings]
-    for settings, own in zip(scenario.native.settings, every, strict=True):
-        # A replay depends on its original, too, which is another label.
-        text = (
-            own if dict(settings["parameters"]).get("slack.law") != '"replay"' else "\n".join((own, *every))
-        )
+    every = {settings["label"]: canonical(settings) for settings in scenario.native.settings}
+    for settings in scenario.native.settings:
+        label, original = settings["label"], settings["original"]
+        text = every[label] if original is None else f"{every[label]}\n{every[original]}"
         for seed in scenario.seeds:
             parts = (text, str(seed), version(), *((measure, scenario.name) if measure else ()))
             key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
-            label = settings["label"]
-            found.append(Point(str(path.resolve()), all_overrides, label, seed, key, measure))
+            found.append(
+                Point(str(path.resolve()), all_overrides, label, seed, key, measure, original is not None)
+            )
     return scenario, found
 
 
@@ -77,7 +77,8 @@ def package_digest(folder: Path) -> bytes:
     return digest.digest()
 
 
-def _canonical(settings: dict[str, Any]) -> str:
+def canonical(settings: dict[str, Any]) -> str:
+    """What of a label's settings makes its results."""
     parameters = dict(settings["parameters"])
     kept = {key: value for key, value in parameters.items() if _has_effect(key, parameters)}
     contents = [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in settings["files"]]

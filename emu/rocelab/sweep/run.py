@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -12,9 +13,11 @@ from rich.console import Console
 from rocelab.display import in_notebook, make_bar
 from rocelab.errors import RocelabError
 from rocelab.files import DiskFull
+from rocelab.recordings import Recordings
 from rocelab.sweep.local import Ended, run_local
 from rocelab.sweep.points import Point
 from rocelab.sweep.store import PointStore
+from rocelab.sweep.work import execute
 
 _WIDTH = 160
 
@@ -53,7 +56,7 @@ def run_points(
 
                 run_cluster(cluster, missing, store, display.tick, on_ended)
             elif missing:
-                run_local(missing, store, jobs or cores(), display.tick, on_ended)
+                _run_here(missing, store, jobs or cores(), display.tick, on_ended)
     except DiskFull as e:
         raise DiskFull(f"{e}; {_kept(distinct, store)}; free some space and repeat the command") from e
     except KeyboardInterrupt:
@@ -61,6 +64,23 @@ def run_points(
         raise
     outcome.finished = [p for p in points if p in store]
     return outcome
+
+
+def _run_here(
+    points: list[Point],
+    store: PointStore,
+    jobs: int,
+    on_tick: Callable[[Sequence[Point]], None],
+    on_ended: Callable[[Ended], None],
+) -> None:
+    """Replays come last: by then their originals have run, and left their schedules."""
+    recordings = Recordings(store.folder) if any(p.replays for p in points) else None
+    work = functools.partial(execute, recordings=recordings)
+    try:
+        run_local(sorted(points, key=lambda p: p.replays), store, jobs, on_tick, on_ended, work)
+    finally:
+        if recordings is not None:
+            recordings.remove()
 
 
 def make_console() -> Console:

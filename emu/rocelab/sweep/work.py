@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from rocelab.des.engine import DesEngine
 from rocelab.errors import RocelabError
 from rocelab.model import Array, RunOutcome
 from rocelab.progress import Report
+from rocelab.recordings import Recordings
 from rocelab.scenario import plan_of, read_scenario
 from rocelab.summary import run_summary
 from rocelab.sweep.points import Point
@@ -33,14 +34,15 @@ class Found:
 
 
 Measure = Callable[[RunOutcome], Found]
-_KINDS = "kinds"  # attribute of a measure
+_KINDS, _COLUMNS = "kinds", "columns"  # attributes of a measure
 
 
-def reads(*kinds: str) -> Callable[[Measure], Measure]:
-    """A measure that needs records of these kinds alone: others are not kept in memory."""
+def reads(*kinds: str, columns: Sequence[str] = ()) -> Callable[[Measure], Measure]:
+    """A measure that needs these columns (none: all) of records of these kinds alone: nothing else is kept in memory."""
 
     def mark(measure: Measure) -> Measure:
         setattr(measure, _KINDS, kinds)
+        setattr(measure, _COLUMNS, columns)
         return measure
 
     return mark
@@ -64,14 +66,24 @@ class PointResult:
     flows: dict[str, Array]
 
 
-def execute(point: Point, report: Report = lambda _: None) -> PointResult:
+def execute(
+    point: Point, report: Report = lambda _: None, recordings: Recordings | None = None
+) -> PointResult:
     """In virtual time, with its trace_hash, on one thread, since other points have the other cores; events and samples are there for a measure alone. A run that does
     not complete is a RocelabError, but for a measure that takes one that ended at its limit."""
     scenario = read_scenario(Path(point.scenario), point.overrides)
     plan = plan_of(scenario, point.label, point.seed)
     measure = _measure(point.measure) if point.measure else None
-    kinds = getattr(measure, _KINDS, ())
-    outcome = DesEngine(report, events=measure is not None, threads=1, kinds=kinds).execute(plan)
+    kinds, columns = getattr(measure, _KINDS, ()), getattr(measure, _COLUMNS, ())
+    engine = DesEngine(
+        report,
+        events=measure is not None,
+        threads=1,
+        kinds=kinds,
+        columns=columns,
+        recordings=recordings,
+    )
+    outcome = engine.execute(plan)
     if measure is None or outcome.error is not None and _AT_LIMIT not in outcome.error:
         check_complete(outcome)
         return PointResult(run_summary(outcome), _flows(outcome))

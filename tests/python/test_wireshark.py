@@ -186,7 +186,7 @@ def test_parts_that_switches_put_into_a_shim_are_shown(
 @pytest.mark.parametrize("schedule", [False, True])
 def test_times_at_switches_are_shown(tmp_path: Path, schedule: bool) -> None:
     times = struct.pack(">QQQ", 1_000_000, 2_000_001, 0 if not schedule else 3_000_002)
-    parts = part(6, 2, struct.pack(">qq", 7_000, -3_000)) + part(7, schedule << 15 | 2, times)
+    parts = part(6, 2, struct.pack(">qq", 7_000, -3_000)) + part(9, schedule << 15 | 2, times)
     capture = write_pcap(tmp_path / "c.pcap", [frame(parts + bth(0xC1, 99) + bytes(8))])
     names = ("slack.initial", "slack.current", "slack.waits", "hop_times.next", "hop_times.time")
     ((*found, flag, psn),) = fields(

@@ -1,4 +1,5 @@
-// [switch.p4qcn] and [switch.qcn]: the switches' part of a congestion control follows the label that runs it.
+// [switch.p4qcn], [switch.qcn] and [switch.pi_marking]: the switches' part of a congestion control follows
+// the label that runs it.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -6,6 +7,7 @@
 #include "emu/runner/complaint_fixture.h"
 #include "emu/runner/plan.h"
 #include "emu/runner/scenario.h"
+#include "irn_provider/cc/algorithms.h"
 #include "ovs_patches/switch_model/mechanisms/mechanisms.h"
 
 namespace rocelab {
@@ -52,6 +54,22 @@ TEST(CongestionPointsTest, OfP4qcnWithThreePointsMarkAndTheReceiverAnswers) {
   EXPECT_EQ(s.nic.config.cc.cnp_interval(), 20_us);
 }
 
+TEST(CongestionPointsTest, OfDcqcnWithAPiControllerMarkInPlaceOfThresholds) {
+  for (const Settings& s : settings(R"("roce+pfc+dcqcn", "roce+pfc+dcqcn-pi")")) {
+    const bool pi = s.label == "roce+pfc+dcqcn-pi";
+    EXPECT_EQ(s.switches.mechanisms.of<PiMarkingMechanism>().enabled, pi);
+    EXPECT_EQ(s.switches.classes[3].ecn.enabled, !pi);
+    EXPECT_TRUE(s.nic.config.ecn_capable);
+    EXPECT_TRUE(s.nic.config.cc.needs().cnps);
+    EXPECT_TRUE(s.warnings.empty());
+  }
+  const std::string keys =
+      "[congestion_control.dcqcn-pi]\npreset = \"rocc-authors\"\n[switch.pi_marking]\nform = \"direct\"\n";
+  const Settings s = settings(R"("roce+pfc+dcqcn-pi")", keys)[0];
+  EXPECT_EQ(s.nic.config.cc.get<DcqcnPi>()->rate_ai, 4_Mbps);
+  EXPECT_EQ(s.switches.mechanisms.of<PiMarkingMechanism>().form, PiForm::kDirect);
+}
+
 TEST(CongestionPointsTest, BeginWithThePresetOfTheReactionPointAndKeysChangeIt) {
   const auto p4qcn = [](const std::string& more) {
     return settings(R"("roce+pfc+p4qcn")", more)[0].switches.mechanisms.of<P4qcnMechanism>();
@@ -94,6 +112,9 @@ TEST(CongestionPointsTest, AMistakeIsOneLineWithPlaceBoundsAndTheNearestName) {
   expect(complaint("[congestion_control.p4qcn]\nbeta = 2\n"), "outside");
   expect(complaint("[congestion_control.p4qcn]\npreset = \"rmda\"\n"), "did you mean \"rdma\"?");
   expect(complaint("[switch.qcn]\nq_eq = \"10B\"\n"), "outside");
+  expect(complaint("[switch.pi_marking]\nq_ref = \"300KB\"\n"),
+         "switch.pi_marking.q_max must be more than q_ref");
+  expect(complaint("[switch.pi_marking]\np_max = 2\n"), "outside");
   expect(complaint("[switch.qcn]\njitter_percent = 100\n"), "outside");
   expect(complaint("[switch]\nlossless_classes = [3, 6]\n", R"("roce+pfc+qcn")"),
          "would be of the lossless class 6");

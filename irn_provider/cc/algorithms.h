@@ -6,6 +6,7 @@
 #include "base/type_list.h"
 #include "irn_provider/cc/aimd.h"
 #include "irn_provider/cc/aimd_ecn.h"
+#include "irn_provider/cc/dcqcn_pi.h"
 #include "irn_provider/cc/dcqcn_rp.h"
 #include "irn_provider/cc/dctcp.h"
 #include "irn_provider/cc/hpcc.h"
@@ -17,7 +18,19 @@
 
 namespace rocelab {
 
-using Algorithms =
-    TypeList<DcqcnRp, Timely, Aimd, Dctcp, RoccRp, Hpcc, P4qcnRp, QcnRp, AimdEcn, P4qcn3Rp, Rcp>;
+using Algorithms = TypeList<  //
+    DcqcnRp,                  //
+    Timely,                   //
+    Aimd,                     //
+    Dctcp,                    //
+    RoccRp,                   //
+    Hpcc,                     //
+    P4qcnRp,                  //
+    QcnRp,                    //
+    AimdEcn,                  //
+    P4qcn3Rp,                 //
+    Rcp,                      //
+    DcqcnPi                   //
+    >;
 
 }  // namespace rocelab

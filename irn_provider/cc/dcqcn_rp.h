@@ -34,7 +34,7 @@ struct DcqcnParams {                // the paper's, for 40 Gb/s
   double loss_backoff = 0;            // Mittal, 4.3.3 (1): share of the rate that a loss takes; 0 = none
 };
 
-class DcqcnRp final : public CongestionControl {
+class DcqcnRp : public CongestionControl {
  public:
   using Params = DcqcnParams;
   static constexpr std::string_view kName = "dcqcn";

@@ -139,6 +139,7 @@ def wanted(short: Short) -> set[str]:
             words |= {"many repairs"}
     words |= {
         "dcqcn": {"marks", "cuts"},
+        "dcqcn-pi": {"marks", "cuts"},
         "dctcp": {"marks"},
         "rocc": {"fair rates"},
         "p4qcn": {"fair rates"},

@@ -9,6 +9,7 @@
 #include "ovs_patches/switch_model/mechanisms/load_balance.h"
 #include "ovs_patches/switch_model/mechanisms/loop_breaker.h"
 #include "ovs_patches/switch_model/mechanisms/p4qcn.h"
+#include "ovs_patches/switch_model/mechanisms/pi_marking.h"
 #include "ovs_patches/switch_model/mechanisms/pipeline.h"
 #include "ovs_patches/switch_model/mechanisms/qcn.h"
 #include "ovs_patches/switch_model/mechanisms/rcp.h"
@@ -29,6 +30,7 @@ using Mechanisms = MechanismTypes<  //
     P4qcnMechanism,                 //
     QcnMechanism,                   //
     RcpMechanism,                   //
+    PiMarkingMechanism,             //
     TelemetryMechanism,             //
     SlackMechanism,                 //
     CodelMechanism,                 //

@@ -130,6 +130,7 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
     ("*/rocc/without_pfc.toml", "*,N=2,*", {"timeouts"}, "later frames tell of all losses"),
     ("*/rocc/fct.toml", "irn+pfc+hpcc*", {"pauses"}, _SHORT),
     ("*/rocc/multi_bottleneck.toml", "irn+pfc+hpcc", {"pauses"}, _SHORT),
+    ("*/rocc/allowed.toml", "*", {"pauses"}, "small flows, and 800 KB for each ingress port"),
     (
         "*/rocc/testbed_dpdk_mix.toml",
         "roce+pfc+rocc",

@@ -15,7 +15,7 @@ from rocelab.paper import rocc_measures as measures
 from rocelab.paper import rocc_traces as traces
 from rocelab.paper.claims import NEAR, Claim, Values, number
 from rocelab.paper.results import mean_of
-from rocelab.paper.rocc_statements import Means, statements
+from rocelab.paper.rocc_statements import Means, statements, tails
 from rocelab.papers import rocc
 from rocelab.scenario import plan_of, read_scenario
 
@@ -27,13 +27,12 @@ _OTHERS = (", dcqcn", ", hpcc")  # cases of other schemes, whose numbers are fin
 def test_every_number_has_an_experiment_and_every_scenario_one() -> None:
     with rocc.FILE.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    figures = {
-        "fct",
-        "fct_authors",
-        "unlimited",
-    }  # of which the paper gives curves and ratios, no numbers: rocc_statements.py
+    figures = {"unlimited"}  # curves and ratios, no numbers: rocc_statements.py
     assert {r["experiment"] for r in rows} | figures == set(measures.EXPERIMENTS)
-    assert all(r["source"].startswith("thesis ") and "page" in r["source"] for r in rows)
+    for source in (r["source"] for r in rows):
+        assert source.startswith("RoCC journal, ") or (
+            source.startswith("thesis ") and "page" in source
+        ), source
     assert len({(r["experiment"], r["case"], r["quantity"]) for r in rows}) == len(rows)
     assert {f.stem for f in SCENARIOS.glob("*.toml")} - {"base", "recovery"} == set(measures.EXPERIMENTS)
 
@@ -149,6 +148,32 @@ def test_completion_times_are_split_by_size_and_averaged_over_seeds() -> None:
     for name, _, _ in measures.SIZES[:2]:
         assert found[f"mean_fct_ms {name}"] <= found[f"p99_fct_ms {name}"]
     assert mean_of([1.0, 3.0]) == 2 and mean_of([1.0, None]) is None
+
+
+def test_rates_that_sources_are_told_count_once_for_each_flow_that_is() -> None:
+    """Of connections that live on: as many as congestion points sent CNPs."""
+    scenario = read_scenario(SCENARIOS / "allowed.toml", ('workload.flows.duration="300us"',))
+    outcome = DesEngine().execute(plan_of(scenario, "roce+pfc+rocc", 1))
+    assert outcome.error is None and len({(f.src, f.dst) for f in outcome.plan.flows}) == 300
+    rates, flows = traces.told_mbps(outcome, 0.0, outcome.end_ps / 1e12 + 1)
+    assert flows.sum() == sum(c.get("rocc_cnps", 0) for c in outcome.port_counters.values()) > 300
+    assert 0 < rates.min() < 1_000 and rates.max() <= 100_000
+    early, late = (traces.told_mbps(outcome, *span)[1].sum() for span in ((0.0, 150e-6), (150e-6, 1.0)))
+    assert early + late == flows.sum() and early > 0 and late > 0
+
+
+def test_spreads_are_weighted() -> None:
+    found = traces.spread_of(np.array([1.0, 4.0]), np.array([2.0, 1.0]))
+    assert (found.mean, found.deviation) == pytest.approx((2.0, 2.0**0.5))
+
+
+def test_tails_are_held_against_the_journals_range_size_by_size() -> None:
+    notes = {
+        "hadoop, dcqcn": {"p99_fct_ms a": 2.0, "p99_fct_ms b": 21.0, "mean_fct_ms a": 9.0},
+        "hadoop, rocc": {"p99_fct_ms a": 1.0, "p99_fct_ms b": 3.0, "mean_fct_ms a": 1.0},
+    }
+    found = tails(Means({}, notes))
+    assert found == {("hadoop, dcqcn", "least_tail"): 2.0, ("hadoop, dcqcn", "most_tail"): 7.0}
 
 
 def test_unknown_experiments_are_named() -> None:

@@ -92,6 +92,13 @@ ROCC = (
         "3.5 names DCQCN's own values; the published model has a tenth of this step",
         ("comparison", "rates", "fct", "unlimited", "multi_bottleneck", "asymmetric"),
     ),
+    key_choice(
+        "switch.pi_marking.form",
+        "integral",
+        ["direct"],
+        "3.5.1 c names DCQCN+PI and no law; its own paper has an integral, the published model of RoCC's authors the same sum without it",
+        ("comparison",),
+    ),
     seed_choice((4, 5, 6)),
 )
 

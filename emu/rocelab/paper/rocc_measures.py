@@ -156,10 +156,12 @@ def _comparison(outcome: RunOutcome) -> Measured:
     scheme, port = scheme_of(outcome), run_summary(outcome)["bottleneck_port"]
     rates, late = _rates_of_all(outcome)
     link = next(p.rate_bps for p in outcome.plan.ports if p.interface == port) / 1e9
+    queue = traces.queue_kb(outcome, port, late.begin_s, late.end_s)
     values = {
         (scheme, "flow_rate"): float(np.mean(list(rates.values()))),
         (scheme, "deviation"): float(np.std(list(rates.values()))) * 1e3,
-        (scheme, "queue"): traces.mean_queue_kb(outcome, port, late.begin_s, late.end_s),
+        (scheme, "queue"): queue.mean,
+        (scheme, "queue_spread"): queue.deviation,
         (scheme, "busy"): float(100 * sum(rates.values()) / link),
     }
     return Measured(values, [], _notes(outcome, scheme))
@@ -173,6 +175,20 @@ def _rates(outcome: RunOutcome) -> Measured:
     each = np.array(list(traces.flow_rates(outcome, (begin + end) / 2, end).values())) * 1e3
     values = {(scheme, "flow_rate"): float(each.mean()), (scheme, "deviation"): float(each.std())}
     return Measured(values, [], _notes(outcome, scheme))
+
+
+_SETTLED_S = 2e-3  # of the rates that sources are told: from then on
+
+
+def _allowed(outcome: RunOutcome) -> Measured:
+    """Table 3.3 as its authors' simulator records it, while flows begin: of RoCC's channels each rate that they are told. What DCQCN's and HPCC's sources are allowed is in no trace."""
+    scheme = scheme_of(outcome)
+    values: dict[tuple[str, str], float | None] = {}
+    if scheme == "rocc":
+        end_s = max(f.posted_ps for f in outcome.flows if f.posted_ps is not None) / 1e12
+        told = traces.spread_of(*traces.told_mbps(outcome, _SETTLED_S, end_s))
+        values = {(scheme, "flow_rate"): told.mean, (scheme, "deviation"): told.deviation}
+    return Measured(values, [], {scheme: _notes(outcome, scheme)[scheme] | _tier_queues(outcome)})
 
 
 def by_size(outcome: RunOutcome) -> dict[str, float]:
@@ -284,6 +300,7 @@ EXPERIMENTS: Mapping[str, Callable[[RunOutcome], Measured]] = {
     "asymmetric": _asymmetric,
     "comparison": _comparison,
     "rates": _rates,
+    "allowed": _allowed,
     "fct": _completion,
     "fct_authors": _completion,
     "unlimited": _completion,

@@ -136,7 +136,29 @@ def flow_rates(outcome: RunOutcome, begin_s: float, end_s: float) -> Mapping[int
     return rates
 
 
-def mean_queue_kb(outcome: RunOutcome, interface: str, begin_s: float, end_s: float) -> float:
+@dataclass(frozen=True)
+class Spread:
+    mean: float
+    deviation: float
+
+
+def spread_of(values: Array, weights: Array | None = None) -> Spread:
+    mean = np.average(values, weights=weights)
+    return Spread(float(mean), float(np.sqrt(np.average((values - mean) ** 2, weights=weights))))
+
+
+def told_mbps(outcome: RunOutcome, begin_s: float, end_s: float) -> tuple[Array, Array]:
+    """The fair rates of all congestion points' periods within this time: Mb/s, and how many flows were told."""
+    rates, told = [], []
+    for records in frames.by_node(outcome, frames.switches(outcome.plan)).values():
+        time = records["time_ps"] / 1e12
+        mine = records[(records["kind"] == frames.FAIR_RATE) & (time >= begin_s) & (time < end_s)]
+        rates.append(mine["bytes"] / 1e6)
+        told.append(mine["flow"].astype(float))
+    return np.concatenate(rates), np.concatenate(told)
+
+
+def queue_kb(outcome: RunOutcome, interface: str, begin_s: float, end_s: float) -> Spread:
     """Of the class-3 queue of this port, over time, from its samples."""
     samples = frames.samples_frame([outcome])
     mine = samples[(samples["what"] == "queue") & (samples["port"] == interface) & (samples["tc"] == 3)]
@@ -146,11 +168,11 @@ def mean_queue_kb(outcome: RunOutcome, interface: str, begin_s: float, end_s: fl
     held = mine["bytes"].to_numpy(dtype=float)[
         np.maximum(np.searchsorted(time, edges[:-1], side="right") - 1, 0)
     ]
-    return float(np.sum(held * np.diff(edges)) / (end_s - begin_s) / 1e3)
+    return spread_of(held / 1e3, np.diff(edges))
 
 
 def mean_queues_kb(outcome: RunOutcome, begin_s: float, end_s: float) -> Mapping[str, float]:
-    """Of the class-3 queue of every port that was sampled, as mean_queue_kb()."""
+    """Of the class-3 queue of every port that was sampled, as queue_kb()."""
     samples = frames.samples_frame([outcome])
     mine = samples[(samples["what"] == "queue") & (samples["tc"] == 3)]
     found = {}

@@ -16,6 +16,9 @@ constexpr CcPresetOf<TimelyParams> kPresets[] = {
     {"per-packet",
      "the authors' published code: values for per-packet pacing, delta 10 Mb/s per 10 Gb/s at 40 Gb/s",
      {.segment = 0_B, .t_low = 0_us, .t_high = 1_ms, .delta = 40_Mbps}},
+    {"patched",
+     "patched TIMELY: Zhu et al., CoNEXT 2016, 4.3",
+     {.beta = 0.008, .alpha = 0.875, .hai_factor = 1, .patched = true}},
     {"conweave-ns3",
      "conweave-ns3 rdma-hw.cc and run.py, 100 Gb/s",
      {.segment = 0_B,
@@ -50,7 +53,15 @@ constexpr auto kFields = fields(
     field<&TimelyParams::loss_backoff>(
         "loss_backoff",
         "share of the rate that a loss takes (4.3.3 of the IRN chapter, go-back-N with explicit backoff)")
-        .within(0, 0.99));
+        .within(0, 0.99),
+    field<&TimelyParams::rtt_noise>("rtt_noise",
+                                    "error of measurement: each RTT is taken as longer, by uniform in [0, "
+                                    "rtt_noise]; those of the results are without it")
+        .within(0_ps, 1_s),
+    field<&TimelyParams::patched>("patched",
+                                  "patched TIMELY: between t_low and t_high rates settle where RTTs are near "
+                                  "rtt_ref"),
+    field<&TimelyParams::rtt_ref>("rtt_ref", "RTT_ref of patched TIMELY").positive().or_word("t_low"));
 
 }  // namespace
 
@@ -60,6 +71,9 @@ Schema<TimelyParams> Timely::schema() { return kFields; }
 
 std::optional<SchemaProblem> Timely::problem_of(const TimelyParams& params) {
   if (params.t_high < params.t_low) return SchemaProblem{"t_high", "is less than t_low"};
+  if (params.rtt_ref > Duration{} && !params.patched) return SchemaProblem{"rtt_ref", "needs patched = true"};
+  if (params.patched && params.rtt_ref == Duration{} && params.t_low == Duration{})
+    return SchemaProblem{"rtt_ref", "is needed where t_low is 0us"};
   return std::nullopt;
 }
 
@@ -91,13 +105,31 @@ double Timely::updated(const RttSample& sample, double weight) {
   if (sample.rtt < params_.t_low) return may_rise ? rate_ + increment : rate_;
   if (sample.rtt > params_.t_high)
     return rate_ * (1 - weight * params_.beta * (1 - ps(params_.t_high) / rtt));
-  const double gradient = rtt_diff_ / ps(params_.min_rtt);
+  return params_.patched ? by_reference(sample.rtt, may_rise, weight) : by_gradient(may_rise, weight);
+}
+
+double Timely::by_gradient(bool may_rise, double weight) const {
+  const double gradient = rtt_diff_ / ps(params_.min_rtt), increment = bps(params_.delta) * weight;
   if (gradient > 0) return rate_ * (1 - weight * params_.beta * gradient);
   const bool hai = falling_ >= params_.hai_events;
   return may_rise ? rate_ + (hai ? params_.hai_factor : 1) * increment : rate_;
 }
 
-void Timely::on_rtt(const RttSample& sample, Time now) {
+// Zhu et al., 4.3: the weight of the decrease goes from 0 at a gradient of -1/4 to 1 at 1/4.
+double Timely::by_reference(Duration rtt, bool may_rise, double weight) const {
+  const Duration reference = params_.rtt_ref > Duration{} ? params_.rtt_ref : params_.t_low;
+  const double share = std::clamp(2 * rtt_diff_ / ps(params_.min_rtt) + 0.5, 0.0, 1.0);
+  const double error = ps(rtt - reference) / ps(reference);
+  const double change = bps(params_.delta) * (1 - share) - rate_ * params_.beta * share * error;
+  return may_rise || change < 0 ? rate_ + weight * change : rate_;
+}
+
+void Timely::on_rtt(const RttSample& measured, Time now) {
+  RttSample sample = measured;
+  if (params_.rtt_noise > Duration{}) {
+    const auto most = static_cast<std::uint64_t>(params_.rtt_noise.ps());
+    sample.rtt = sample.rtt + Duration::from_ps(static_cast<std::int64_t>(noise_.below(most + 1)));
+  }
   if (prev_rtt_ == Duration{}) prev_rtt_ = sample.rtt;
   const double difference = ps(sample.rtt - prev_rtt_);
   prev_rtt_ = sample.rtt;

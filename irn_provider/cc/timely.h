@@ -5,6 +5,10 @@
 // are taken from the code that the paper's authors published (timely.cc, "ewma_alpha", "delta_factor"). It
 // also takes at most half of the rate at once, where algorithm 1 could go below zero.
 // DEVIATIONS.md#congestion-control.
+//
+// Patched TIMELY: Zhu, Ghobadi, Misra, Padhye, "ECN or Delay: Lessons Learnt from Analysis of DCQCN and
+// TIMELY" (CoNEXT 2016), 4.3: between T_low and T_high the gradient weighs an increment against a decrease by
+// the RTT's distance from a reference, so that there is one equilibrium, with equal rates.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +16,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/rng.h"
 #include "base/schema.h"
 #include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
@@ -34,6 +39,9 @@ struct TimelyParams {
   Rate burst_rate{};             // inside a segment: NIC pacing of 3.4, "Additional pacing"; 0 = line rate
   Bytes max_outstanding{};       // cap on outstanding data, 3.2.3; 0 = what line rate sends in T_high
   double loss_backoff = 0;       // Mittal, 4.3.3 (1): share of the rate that a loss takes; 0 = none
+  Duration rtt_noise{};          // 3.5.1, figure 3.10: each RTT is taken as longer by up to so much
+  bool patched = false;          // Zhu et al., 4.3
+  Duration rtt_ref{};            // patched: RTT_ref; 0 = T_low
 };
 
 class Timely final : public CongestionControl {
@@ -48,8 +56,9 @@ class Timely final : public CongestionControl {
   Timely(const TimelyParams& params, const CcContext& context);
   static CcBurst burst(const Params& params) { return {std::max(params.segment, 1_B), params.burst_rate}; }
 
+  void seed(const Rng& rng) override { noise_ = rng.fork("rtt-noise"); }
   void start(Time now) override;
-  void on_rtt(const RttSample& sample, Time now) override;
+  void on_rtt(const RttSample& measured, Time now) override;
   void on_loss(CcLoss loss, Time now) override;
   Rate rate(Time /*now*/) override { return Rate::from_bps(static_cast<std::int64_t>(rate_ + 0.5)); }
   std::int64_t window() const override { return window_; }
@@ -57,10 +66,14 @@ class Timely final : public CongestionControl {
  private:
   // Algorithm 1: the rate after this sample, with the update's weight.
   double updated(const RttSample& sample, double weight);
+  // Its parts between T_low and T_high: by the gradient alone, and patched.
+  double by_gradient(bool may_rise, double weight) const;
+  double by_reference(Duration rtt, bool may_rise, double weight) const;
   bool application_keeps_up(const RttSample& sample) const;
 
   TimelyParams params_;
   Rate line_;
+  Rng noise_{0};
   std::int64_t window_;        // packets
   double rate_ = 0;            // bit/s
   Duration prev_rtt_;          // zero: no sample yet

@@ -2,10 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
 namespace rocelab {
 namespace {
 
 constexpr Time at(Duration d) { return Time::zero() + d; }
+double gbps(Rate rate) { return static_cast<double>(rate.bps()) * 1e-9; }
 
 // Samples far apart (each weighs fully) of an application that keeps up, unless a test says otherwise.
 struct Bench {
@@ -121,6 +126,134 @@ TEST(TimelyTest, ALossBacksOffOnlyWhenAskedTo) {
   Timely with(params, {10_Gbps});
   with.on_loss(CcLoss::kTimeout, at(1_us));
   EXPECT_EQ(with.rate(at(1_us)), 5_Gbps);
+}
+
+// --- errors of measurement (3.5.1, figure 3.10)
+
+TimelyParams noisy(Duration noise) {
+  TimelyParams params = plain();
+  params.rtt_noise = noise;
+  return params;
+}
+
+TEST(TimelyTest, NoiseMakesRttsLongerByAtMostItself) {
+  TimelyParams below = noisy(20_us), above = noisy(20_us);
+  below.t_low = 60_us + 1_ps;
+  above.t_low = above.t_high = 40_us;  // at 40 us neither below the one nor above the other
+  Bench b(below), c(above);
+  b.timely.seed(Rng(7)), c.timely.seed(Rng(7));
+  b.sample(3000_us), c.sample(3000_us);  // both at half of the line's rate or less
+  for (int i = 0; i < 200; ++i) {
+    const Rate low = b.timely.rate(b.now), high = c.timely.rate(c.now);
+    EXPECT_EQ(b.sample(40_us) - low, 10_Mbps) << "never above 60 us";
+    EXPECT_LE(c.sample(40_us), high + 10_Mbps) << "never below 40 us";
+  }
+  EXPECT_LT(c.timely.rate(c.now), 1_Gbps) << "some 10 us above T_high on average";
+}
+
+TEST(TimelyTest, NoiseFollowsTheQueuePairsStream) {
+  const auto rates = [](std::uint64_t seed) {
+    Bench b(noisy(30_us));
+    b.timely.seed(Rng(seed));
+    std::vector<Rate> list;
+    for (int i = 0; i < 20; ++i) list.push_back(b.sample(80_us));
+    return list;
+  };
+  EXPECT_EQ(rates(1), rates(1));
+  EXPECT_NE(rates(1), rates(2));
+}
+
+// --- patched TIMELY (Zhu et al., CoNEXT 2016, 4.3)
+
+// --- patched TIMELY (Zhu et al., CoNEXT 2016, 4.3)
+
+TimelyParams patched() {
+  for (const auto& preset : Timely::presets())
+    if (std::string_view(preset.name) == "patched") return preset.params;
+  return {};
+}
+
+// 100 us is 100 % more than RTT_ref, which takes beta times that, weighed with half at a gradient of 0: with
+// 10 Mb/s at half weight 9.965 of 10 Gb/s. A gradient of 5/20 (and more) leaves the decrease alone, -5/20 the
+// increment.
+TEST(TimelyTest, PatchedTheGradientWeighsTheIncrementAgainstTheDistanceFromRttRef) {
+  TimelyParams params = patched();
+  params.alpha = 1;
+  Bench b(params);
+  EXPECT_EQ(b.sample(100_us), 9'965_Mbps);
+  Rate before = b.timely.rate(b.now);
+  EXPECT_NEAR(gbps(b.sample(105_us)) / gbps(before), 1 - 0.008 * 1.1, 1e-9);
+  before = b.timely.rate(b.now);
+  EXPECT_EQ(b.sample(100_us) - before, 10_Mbps);
+}
+
+TEST(TimelyTest, PatchedBelowRttRefBothTermsRaiseTheRateIfTheApplicationKeepsUp) {
+  TimelyParams params = patched();
+  params.alpha = 1;
+  params.t_low = 20_us;
+  params.rtt_ref = 100_us;
+  Bench b(params);
+  for (int i = 0; i < 200; ++i) b.sample(400_us);
+  const Rate before = b.timely.rate(b.now);
+  b.sample(50_us);  // its gradient takes the weight from the distance
+  EXPECT_NEAR(gbps(b.sample(50_us) - before), 0.01 + 0.005 + gbps(before) * 0.008 * 0.5 * 0.5, 1e-6);
+  const Rate idle = b.timely.rate(b.now);
+  EXPECT_EQ(b.sample(50_us, 100_us, 100_B), idle);
+}
+
+// N flows through one queue of 10 Gb/s, whose lengths and rates move in steps of 5 us. Flow i begins at
+// about i + 1 shares of all; each takes an RTT per segment or per 20 us.
+struct FluidQueue {
+  FluidQueue(const TimelyParams& params, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+      flows.emplace_back(params, CcContext{10_Gbps});
+      const double share = 2.0 * static_cast<double>(i + 1) / static_cast<double>(n * (n + 1));
+      for (Time t; rate(i) > 10e9 * share;) flows[i].on_rtt({5_ms, 5_ms, 100_MB}, t = t + 100_us);
+      next.push_back(Time::zero() + 1_s + static_cast<std::int64_t>(i) * 5_us);
+    }
+  }
+  double rate(std::size_t i) { return static_cast<double>(flows[i].rate(now).bps()); }
+  Duration rtt() const { return 4_us + Duration::from_ps(static_cast<std::int64_t>(queue * 800)); }
+  void run(Duration length) {
+    for (const Time end = now + length; now < end; now = now + 5_us) {
+      double sum = 0;
+      for (std::size_t i = 0; i < flows.size(); ++i) sum += rate(i);
+      queue = std::max(0.0, queue + (sum - 10e9) / 8 * 5e-6);
+      for (std::size_t i = 0; i < flows.size(); ++i) {
+        if (now < next[i]) continue;
+        const Duration gap = transfer_time(16_KB, flows[i].rate(now));
+        flows[i].on_rtt({rtt(), rtt() + 13_us, 10_MB}, now);
+        next[i] = now + std::max(gap, 20_us);
+      }
+    }
+  }
+  std::vector<Timely> flows;
+  std::vector<Time> next;
+  Time now = Time::zero() + 1_s;
+  double queue = 0;  // bytes
+};
+
+// 4.3: R = C / N, and the queue is longer than that at RTT_ref by N delta / (beta C) of it.
+TEST(TimelyTest, PatchedAllRatesComeToTheFairShareAndTheQueueToItsOnlyLength) {
+  for (const std::size_t n : {2u, 5u, 10u}) {
+    FluidQueue link(patched(), n);
+    link.run(400_ms);
+    const double excess = static_cast<double>(n) * 10e6 / (0.008 * 10e9);
+    EXPECT_NEAR(link.rtt().seconds(), 50e-6 * (1 + excess), 1e-6) << n;
+    for (std::size_t i = 0; i < n; ++i)
+      EXPECT_NEAR(link.rate(i) * static_cast<double>(n) / 10e9, 1, 0.01) << i;
+  }
+}
+
+TEST(TimelyTest, UnpatchedRatesOfTheSameQueueGrowApart) {
+  TimelyParams params;
+  params.hai_factor = 1;
+  FluidQueue link(params, 2);
+  const double before = std::max(link.rate(0), link.rate(1)) / (link.rate(0) + link.rate(1));
+  link.run(400_ms);
+  const double sum = link.rate(0) + link.rate(1);
+  EXPECT_NEAR(sum, 10e9, 0.1e9) << "the link is full";
+  EXPECT_GT(std::max(link.rate(0), link.rate(1)) / sum, before) << "and nothing makes them equal";
 }
 
 }  // namespace

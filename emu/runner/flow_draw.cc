@@ -12,8 +12,7 @@ FlowDraw::FlowDraw(const Settings& settings, const WorkloadSettings& workload, R
       rng_(std::move(rng)),
       senders_(senders_of(workload, settings.topology)) {}
 
-Bytes FlowDraw::size() {
-  const SizeSettings& sizes = w_.size;
+Bytes FlowDraw::size(const SizeSettings& sizes) {
   if (!sizes.cdf.empty()) return sizes.cdf.draw(rng_);
   const std::int64_t span = sizes.max.count() - sizes.min.count();
   return span == 0 ? sizes.min

@@ -20,8 +20,9 @@ class FlowDraw {
   std::uint32_t path_mtu() const { return settings_.nic.config.active_mtu; }
   const std::vector<std::uint32_t>& senders() const { return senders_; }  // all hosts where none are named
   Rng& rng() { return rng_; }
-  Bytes size();       // by the workload's size keys
-  Duration jitter();  // by its jitter
+  Bytes size() { return size(w_.size); }  // by the workload's size keys
+  Bytes size(const SizeSettings& sizes);  // by others
+  Duration jitter();                      // by its jitter
 
   // A flow that starts `after` the workload's start; size and jitter are drawn, in this order. The flow is
   // there until the next one is added.

@@ -59,6 +59,21 @@ MetricValue longest_step(const FlowSums& sums) {
   return percentile(values, 100);
 }
 
+// Of RPCs.
+MetricValue rpcs(const FlowSums& sums) { return std::uint64_t{sums.rpcs.latency_s.size()}; }
+template <auto kMember>
+MetricValue mean_of_rpcs(const FlowSums& sums) {
+  return mean(sums.rpcs.*kMember);
+}
+template <auto kMember, int kPerMille>
+MetricValue percentile_of_rpcs(const FlowSums& sums) {
+  return percentile(sums.rpcs.*kMember, kPerMille / 10.0);
+}
+template <auto kMember>
+MetricValue rate_of_rpcs(const FlowSums& sums) {
+  return sums.rpcs.*kMember;
+}
+
 MetricValue lost_messages(const FlowSums& sums) { return sums.messages.lost(); }
 MetricValue message_latency(const FlowSums& sums) { return sums.messages.avg_latency_s(); }
 MetricValue longest_latency(const FlowSums& sums) { return sums.messages.max_latency_s; }
@@ -157,6 +172,28 @@ constexpr Metric kTable[] = {
     {"straggler_ratio", "straggler", kPlain, kLower, kIfAny,
      of_collectives<&CollectiveResult::straggler_ratio>, nullptr,
      "mean over collectives of the time in steps of the rank with most of it / that of a rank on average"},
+    {"rpcs", "RPCs", kTimes, kHigher, kIfAny, rpcs, nullptr,
+     "completed RPCs (`kind = \"rpc\"`) whose request came in the measuring window"},
+    {"rpc_offered_bps", "RPCs offered", kGbps, kNeither, kIfAny, rate_of_rpcs<&RpcSums::offered_bps>, nullptr,
+     "payload per second, of requests and responses, of the RPCs whose requests came while an open loop's "
+     "clients sent, in the measuring window"},
+    {"rpc_accepted_bps", "RPCs accepted", kGbps, kHigher, kIfAny, rate_of_rpcs<&RpcSums::accepted_bps>,
+     nullptr,
+     "the same of the RPCs that completed in this time, of a closed loop until one of its places has no more "
+     "requests"},
+    {"avg_rpc_s", "mean RPC", kUs, kLower, kNever, mean_of_rpcs<&RpcSums::latency_s>, nullptr,
+     "mean over RPCs of the time from the request's first work request to the last byte of the response"},
+    {"median_rpc_s", "median RPC", kUs, kLower, kIfAny, percentile_of_rpcs<&RpcSums::latency_s, 500>, nullptr,
+     "median of these"},
+    {"p99_rpc_s", "99th % RPC", kUs, kLower, kIfAny, percentile_of_rpcs<&RpcSums::latency_s, 990>, nullptr,
+     "99th percentile of these, nearest rank"},
+    {"p999_rpc_s", "99.9th % RPC", kUs, kLower, kIfAny, percentile_of_rpcs<&RpcSums::latency_s, 999>, nullptr,
+     "99.9th percentile of these, nearest rank"},
+    {"avg_rpc_wait_s", "mean wait", kUs, kLower, kNever, mean_of_rpcs<&RpcSums::wait_s>, nullptr,
+     "mean over RPCs of an open loop of the time from a request's time until it was posted, which "
+     "`outstanding` delays; not in their latency"},
+    {"p99_rpc_wait_s", "99th % wait", kUs, kLower, kNever, percentile_of_rpcs<&RpcSums::wait_s, 990>, nullptr,
+     "99th percentile of these, nearest rank"},
     {"delivered_data_packets", "delivered", kPackets, kHigher, kNever, flows<&FlowSums::packets>, nullptr,
      "packets with payload of completed flows, without retransmissions"},
     {"bottleneck_utilization", "port busy", kPercent, kHigher, kAlways, nullptr, bottleneck,

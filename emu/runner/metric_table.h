@@ -14,6 +14,7 @@
 #include "emu/link/link_counters.h"
 #include "emu/runner/collective_metrics.h"
 #include "emu/runner/plan.h"
+#include "emu/runner/rpc_metrics.h"
 #include "irn_provider/transport/counters.h"
 #include "ovs_patches/switch_model/counters.h"
 
@@ -50,6 +51,7 @@ struct FlowSums {
   std::vector<double> fct_s, slowdown;     // of each flow
   std::map<std::uint32_t, Span> requests;  // of a periodic incast or a collective; else one
   std::vector<CollectiveResult> collectives;
+  RpcSums rpcs;
 };
 
 // Sums over a whole run.

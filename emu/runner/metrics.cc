@@ -75,6 +75,7 @@ FlowSums sum_flows(const RunPlan& plan, const RunInput& input, const std::string
   }
   if (sums.messages.delivered == 0) sums.messages.max_latency_s = std::numeric_limits<double>::quiet_NaN();
   sums.collectives = collectives_of(plan, input.flows, group);
+  sums.rpcs = rpcs_of(plan, input.flows, group);
   return sums;
 }
 

@@ -53,8 +53,11 @@ struct Flow {
   std::uint32_t after_count = 0;
   std::uint64_t packets = 0;  // with payload, without retransmissions
   Duration alone;             // completion time of this flow on an idle network (formula.h); no stream's
-  std::uint32_t request = 0;  // of a periodic incast: which one, of a collective: iteration * groups + group
-  std::uint32_t step = 0;     // of a collective, from 0
+  std::uint32_t request = 0;  // of a periodic incast: which one, of a collective: iteration * groups + group,
+                              // of an RPC: its number, from 0
+  std::uint32_t step = 0;    // of a collective, from 0; of an RPC: 0 of its request, 1 of its response, which
+                             // is `after` the request alone
+  Time due = Time::never();  // of an RPC's request of an open loop: when it comes, which may have to wait
 
   bool is_stream() const { return stream.rate.bps() > 0; }
   // Its messages are counted.

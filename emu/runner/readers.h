@@ -110,12 +110,13 @@ TimerSettings read_timers(ConfigSection section, bool lossy);
 bool may_lose_frames(const Settings& settings);
 EngineSettings read_engine(ConfigSection section);
 // Parts of a workload that its kind may read: a host that `key` names; the operation, which depends on the
-// service; one size; the size keys; and its list of hosts.
+// service; one size; the size keys, whose names begin with `prefix`; and its list of hosts.
 std::uint32_t find_host(ConfigSection& section, const char* key, const Topology& topology,
                         const std::string& name);
 FlowOp read_op(ConfigSection& section, FlowService service);
-Bytes read_size(ConfigSection& section, const char* key);
-SizeSettings read_sizes(ConfigSection& section, const std::filesystem::path& folder);
+Bytes read_size(ConfigSection& section, std::string_view key);
+SizeSettings read_sizes(ConfigSection& section, const std::filesystem::path& folder,
+                        const std::string& prefix = "");
 std::vector<std::uint32_t> read_hosts(ConfigSection& section, const char* key, const Topology& topology);
 // Complains when nobody sends to anybody else.
 void check_pairs(ConfigSection& section, const WorkloadSettings& w, const Topology& topology);

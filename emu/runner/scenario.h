@@ -136,7 +136,7 @@ struct WorkloadSettings {
   std::string_view kind;                     // "incast": the name of its WorkloadType
   std::shared_ptr<const Workload> workload;  // what the kind knows (workload_type.h)
   std::vector<std::uint32_t> senders;        // hosts; empty: all, of an incast all but the receiver
-  std::vector<std::uint32_t> receivers;      // hosts; empty: poisson all, all-to-all and stream the senders
+  std::vector<std::uint32_t> receivers;      // hosts; empty: poisson, rpc all; else the senders
   NicPairs nic_pairs = NicPairs::kSameRail;
   std::uint32_t min_switches = 1;        // between a sender and a receiver, on a shortest path
   Duration stop = Duration::infinite();  // no message begins behind it, and none of a stream is due

@@ -15,11 +15,11 @@ namespace {
 
 constexpr Bytes kCutMessage = 64_KB;  // of flows with a stop that say none: a message that has begun is sent
 
-using ConnectionKey = std::tuple<std::string, std::uint32_t, std::uint32_t, FlowOp, int>;
+using ConnectionKey = std::tuple<std::string, std::uint32_t, std::uint32_t, FlowOp, int, std::uint32_t>;
 
-// Of flows that share queue pairs.
+// Of flows that share queue pairs; `connection` is as drawn, a number among those of the workload's pair.
 ConnectionKey connection_key(const Flow& flow) {
-  return {flow.group, flow.src, flow.dst, flow.op, flow.dscp ? *flow.dscp : -1};
+  return {flow.group, flow.src, flow.dst, flow.op, flow.dscp ? *flow.dscp : -1, flow.connection};
 }
 
 // Places of flows in start order. A flow that waits for others on a shared connection is behind them: both

@@ -42,7 +42,7 @@ FlowOp read_op(ConfigSection& section, FlowService service) {
   return op;
 }
 
-Bytes read_size(ConfigSection& section, const char* key) {
+Bytes read_size(ConfigSection& section, std::string_view key) {
   section.require(key);
   const Bytes size = section.bytes(key, Bytes{});
   if (size.count() <= 0) section.fail_at(key, "must be more than 0");
@@ -50,28 +50,30 @@ Bytes read_size(ConfigSection& section, const char* key) {
 }
 
 // One of: size; size_min with size_max; cdf.
-SizeSettings read_sizes(ConfigSection& section, const std::filesystem::path& folder) {
-  for (const char* key : {"size_min", "size_max", "cdf"})
-    if (section.has(key) && section.has("size"))
-      section.fail_at("size", std::string("excludes ") + key + ": sizes come from one of them");
-  if (section.has("cdf")) {
-    if (section.has("size_min") || section.has("size_max"))
-      section.fail_at("cdf", "excludes size_min and size_max");
-    const std::filesystem::path file = section.file("cdf", folder);
+SizeSettings read_sizes(ConfigSection& section, const std::filesystem::path& folder,
+                        const std::string& prefix) {
+  const std::string size = prefix + "size", least = prefix + "size_min", most = prefix + "size_max",
+                    cdf = prefix + "cdf", form = prefix + "cdf_form";
+  const auto has = [&](const std::string& key) { return section.has(key); };
+  for (const std::string& key : {least, most, cdf})
+    if (has(key) && has(size)) section.fail_at(size, "excludes " + key + ": sizes come from one of them");
+  if (has(cdf)) {
+    if (has(least) || has(most)) section.fail_at(cdf, "excludes " + least + " and " + most);
+    const std::filesystem::path file = section.file(cdf, folder);
     SizeSettings sizes;
-    const auto form = static_cast<CdfForm>(section.choice("cdf_form", {"linear", "steps"}, 0));
-    sizes.cdf = SizeCdf::parse(section.content("cdf", file), file.string(), form);
+    const auto meant = static_cast<CdfForm>(section.choice(form, {"linear", "steps"}, 0));
+    sizes.cdf = SizeCdf::parse(section.content(cdf, file), file.string(), meant);
     sizes.min = sizes.cdf.at(0);
     sizes.max = sizes.cdf.largest();
     return sizes;
   }
-  if (section.has("cdf_form")) section.fail_at("cdf_form", "needs a cdf: it says how its lines are meant");
-  if (!section.has("size_min") && !section.has("size_max")) {
-    const Bytes size = read_size(section, "size");
-    return {size, size};
+  if (has(form)) section.fail_at(form, "needs a cdf: it says how its lines are meant");
+  if (!has(least) && !has(most)) {
+    const Bytes each = read_size(section, size);
+    return {each, each};
   }
-  const SizeSettings sizes{read_size(section, "size_min"), read_size(section, "size_max")};
-  if (sizes.max < sizes.min) section.fail_at("size_max", "is less than size_min");
+  const SizeSettings sizes{read_size(section, least), read_size(section, most)};
+  if (sizes.max < sizes.min) section.fail_at(most, "is less than " + least);
   return sizes;
 }
 
@@ -249,7 +251,7 @@ std::span<const KeyText> shared_workload_keys() {
        "or `cdf`: a file of sizes (below), with `cdf_form` `linear` or `steps`"},
       {"message_size", "one per queue pair", "at most 2 GiB", ""},
       {"qps", "1", "1..1024", "queue pairs (connections) of a flow, over which its messages go in turn"},
-      {"queue_pairs", "`ahead`; of a collective `persistent`", "`ahead`, `per-flow`, `persistent`",
+      {"queue_pairs", "`ahead`; of collectives and RPCs `persistent`", "`ahead`, `per-flow`, `persistent`",
        "each flow has its own, all connected before the run; or created for its start and destroyed behind "
        "its end; or flows of the workload with one source and one destination share them (below)"},
       {"start", "`0us`", ">= 0", "experiment time at which it begins"},
@@ -261,12 +263,13 @@ std::span<const KeyText> shared_workload_keys() {
       {"settle", "`10ms`", "",
        "receivers wait so much longer for what is on its way (below); over `uc` and `ud` so long after the "
        "last arrival"},
-      {"senders", "all", "names", "hosts, but of lists and files"},
+      {"senders", "all", "names", "hosts, but of lists and files; of RPCs the clients"},
       {"nic", "`same-rail`", "`same-rail`, `any`",
        "of hosts with several NICs: each NIC is a sender and a receiver, and sends to NICs of its own number "
        "or to any, of other hosts (docs/tutorial/several-nics.md)"},
-      {"receivers", "poisson: all; all-to-all, stream: the senders", "names, `other-switches`",
-       "of poisson, all-to-all and stream: who is sent to; `other-switches`: all hosts that hang on another "
+      {"receivers", "poisson, rpc: all; all-to-all, stream: the senders", "names, `other-switches`",
+       "of poisson, all-to-all, stream and rpc: who is sent to; `other-switches`: all hosts that hang on "
+       "another "
        "switch than the sender"},
       {"min_switches", "1; with `other-switches` 2", "1 to 64",
        "of the same: a sender's receivers are those with at least so many switches on a shortest path to "

@@ -61,6 +61,8 @@ std::optional<WorkloadRate> Workload::rate(const WorkloadSettings&, const Topolo
 
 std::optional<CollectiveFacts> Workload::collective(const WorkloadSettings&) const { return std::nullopt; }
 
+std::optional<RpcFacts> Workload::rpc(const WorkloadSettings&) const { return std::nullopt; }
+
 void Workload::offer(const WorkloadSettings&, std::uint32_t, OfferedTraffic&) const {}
 
 double Workload::expected_flows(const WorkloadSettings&, const Topology&, std::uint32_t) const { return 0; }

@@ -47,6 +47,12 @@ struct CollectiveFacts {
   Bytes size;                           // as the scenario says
 };
 
+// Of RPCs: over which time its clients send requests.
+struct RpcFacts {
+  bool open = false;  // requests have times of their own; else each follows an earlier response
+  Time begin, end;    // never: when a client has no more requests
+};
+
 // A key that no schema reads, for docs/reference/scenarios.md.
 struct KeyText {
   std::string_view key, otherwise, range, text;
@@ -80,6 +86,8 @@ class Workload {
   // Null: it is none. Else its flows have `request`, iteration by iteration and in each group by group, and
   // `step`.
   virtual std::optional<CollectiveFacts> collective(const WorkloadSettings& w) const;
+  // Null: it is none. Else its flows are pairs of request and response, with `request` and `step`.
+  virtual std::optional<RpcFacts> rpc(const WorkloadSettings& w) const;
   virtual Bytes largest_flow(const WorkloadSettings& w) const { return w.size.max; }
 };
 

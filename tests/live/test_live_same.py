@@ -51,6 +51,8 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     # Flows that wait for others, on queue pairs that they share.
     (SCENARIOS / "collectives.toml", ()),
     (_SMALL / "collectives.toml", ()),
+    (SCENARIOS / "rpc.toml", ()),
+    (_SMALL / "rpc.toml", ()),
     # Messages by the clock, in bursts, and more than a link carries.
     (SCENARIOS / "streams.toml", ()),
     (_SMALL / "streams.toml", ()),

@@ -9,6 +9,7 @@
 #include "emu/runner/workloads/listed.h"
 #include "emu/runner/workloads/permutation.h"
 #include "emu/runner/workloads/poisson.h"
+#include "emu/runner/workloads/rpc.h"
 #include "emu/runner/workloads/stream.h"
 
 namespace rocelab {
@@ -19,6 +20,7 @@ using Workloads = TypeList<  //
     Permutation,             //
     AllToAll,                //
     Collective,              //
+    Rpc,                     //
     FlowList,                //
     FlowFile,                //
     Streams                  //

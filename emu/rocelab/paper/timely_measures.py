@@ -204,16 +204,43 @@ def _beside_incast(outcome: RunOutcome) -> Found:
     )
 
 
+def _patched(outcome: RunOutcome) -> Found:
+    case = "patched" if outcome.plan.label.endswith("patched") else "TIMELY"
+    return Found({**_incast(outcome, case).values, **_smoothness(outcome, case)})
+
+
+def _rpcs(outcome: RunOutcome) -> Found:
+    """Figures 3.17 to 3.19: Gb/s of RPCs, latencies of RPCs and pingers in us."""
+    scheme, _, case = outcome.plan.label.partition(",")
+    name = f"{CASES[scheme]},{case}"
+    summary = run_summary(outcome)
+    groups = {group["name"]: group for group in summary["groups"]}
+    rpcs, pingers = groups["rpcs"], groups["pingers"]
+    values = {
+        "offered": 1e-9 * rpcs["rpc_offered_bps"],
+        "accepted": 1e-9 * rpcs["rpc_accepted_bps"],
+        "rpc_median": 1e6 * rpcs["median_rpc_s"],
+        "rpc_p99": 1e6 * rpcs["p99_rpc_s"],
+        "ping_median": 1e6 * pingers["median_rpc_s"],
+        "ping_p99": 1e6 * pingers["p99_rpc_s"],
+        "pauses": float(summary["pfc_pause_frames"]),
+    }
+    return Found({(name, quantity): value for quantity, value in values.items()})
+
+
 EXPERIMENTS: Mapping[str, Callable[[RunOutcome], Found]] = {
     "incast": _table,
     "figure3.2": _queue,
     "figure3.3": _ack_priority,
     "figure3.7": _gradient,
+    "figure3.10": _by_case,
     "figure3.13": _by_case,
     "figure3.14": _by_case,
     "figure3.15": _by_case,
     "figure3.16": _hai,
+    "figure3.17": _rpcs,
     "figure3.20": _beside_incast,
+    "patched": _patched,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from rocelab.paper import timely_rpc_statements
 from rocelab.paper.claims import CLOSENESS, OURS, Claim, Numbers, Values, each, together
 from rocelab.paper.results import Results
 
@@ -13,6 +14,8 @@ _SEGMENTS = ("16KB", "32KB", "64KB")
 _T_LOWS = ("50us", "200us", "300us")
 _LOADS = ("0.167", "0.3", "0.5")
 _WEIGHT = "alpha=0.02"
+_PATCHED_MBPS = 5_000.0  # scenarios/timely/patched.toml: two flows on a link of 10 Gb/s
+_PATCHED_RTT_US = 50 * (1 + 2 * 10e6 / (0.008 * 10e9))
 
 
 def claims(results: Results) -> list[Claim]:
@@ -258,13 +261,92 @@ def _beside_incast(ours: Values) -> list[Claim]:
     ]
 
 
+def _noise(ours: Values) -> list[Claim]:
+    def throughput(noise: int, t_low: str = "50us") -> float:
+        return _of(ours, f"rtt_noise={noise}us,t_low={t_low},{_WEIGHT}", "throughput")
+
+    kept: Numbers = {f"{noise} us": throughput(noise) / throughput(0) for noise in (100, 150, 200)}
+    steps: Numbers = {
+        f"{more} us over {less} us": throughput(more) / throughput(less)
+        for less, more in ((50, 100), (100, 150), (150, 200))
+    }
+    lower: Numbers = {
+        f"{noise} us": (throughput(noise, "20us") / throughput(0, "20us"))
+        / (throughput(noise) / throughput(0))
+        for noise in (50, 100, 150, 200)
+    }
+    return [
+        each(
+            "figure3.10",
+            "an average noise of 50 us and more visibly lowers throughput: over that without noise",
+            "< 0.98",
+            kept,
+            lambda ratio: ratio < 0.98,
+            source="figure 3.10",
+        ),
+        each(
+            "figure3.10",
+            "... and higher noise more so",
+            "< 1",
+            steps,
+            lambda ratio: ratio < 1,
+            source="figure 3.10",
+        ),
+        each(
+            "figure3.10",
+            "a T_low below 50 us tolerates less noise: what is left with 20 us over what is left with 50 us",
+            "< 1",
+            lower,
+            lambda ratio: ratio < 1,
+            source="3.5.1, required RTT measurement accuracy",
+        ),
+    ]
+
+
+def _patched(ours: Values) -> list[Claim]:
+    shares: Numbers = {q: _of(ours, "patched", q) / _PATCHED_MBPS for q in ("least_rate", "most_rate")}
+    jain = {case: _of(ours, case, "jain") for case in ("TIMELY", "patched")}
+    rtt = _of(ours, "patched", "average_rtt") / _PATCHED_RTT_US
+    return [
+        each(
+            "patched",
+            "patched rates come to the fair share: least and most over it",
+            "within 10 %",
+            shares,
+            _near,
+            source="Zhu et al., 4.3",
+        ),
+        together(
+            "patched",
+            "Zhu et al., 4.3",
+            "TIMELY's may stay apart: Jain's index",
+            "",
+            "less than patched",
+            jain,
+            jain["TIMELY"] < jain["patched"],
+        ),
+        together(
+            "patched",
+            "Zhu et al., 4.3",
+            "the queue has one length: average RTT over RTT_ref (1 + N delta / (beta C))",
+            "1",
+            "within 10 %",
+            {OURS: rtt},
+            _near(rtt),
+        ),
+    ]
+
+
 _OF: dict[str, Callable[[Values], list[Claim]]] = {
     TABLE: _table,
     "figure3.2": _queue,
     "figure3.3": _ack_priority,
     "figure3.7": _gradient,
+    "figure3.10": _noise,
     "figure3.13": _t_low,
     "figure3.15": _t_high,
     "figure3.16": _hai,
+    "figure3.17": timely_rpc_statements.claims,
     "figure3.20": _beside_incast,
+    "patched": _patched,
 }

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from rocelab.paper import open_choices, timely_statements
+from rocelab.paper import open_choices, timely_figures, timely_statements
 from rocelab.paper.claims import AT_MOST, Claim, Rule, numbers
 from rocelab.paper.harness import NUMBERS, SCENARIOS, Experiment, Paper
 from rocelab.paper.results import Results
-from rocelab.paper.tables import Figure, Table, of_values, plain
-from rocelab.paper.timely_measures import CASES, PERCENTILES
+from rocelab.paper.tables import Table, of_values, plain
+from rocelab.paper.timely_measures import PERCENTILES
 from rocelab.paper.timely_statements import TABLE
-from rocelab.report import style
 
 FILE = NUMBERS / "timely.csv"
 MEASURE = "rocelab.paper.timely_measures:measure"
@@ -21,6 +18,12 @@ NAMES = {
     "p99_rtt": "99th percentile of RTT",
     "jain": "Jain's fairness index",
     "pauses": "pauses",
+    "offered": "RPCs offered",
+    "accepted": "RPCs accepted",
+    "rpc_median": "median RPC latency",
+    "rpc_p99": "99th percentile of RPC latency",
+    "ping_median": "median RTT of pingers",
+    "ping_p99": "99th percentile of pingers' RTT",
     "drops": "drops",
     "to_1500": "time to 1.5 Gb/s",
     "fixed_to_1500": "time to 1.5 Gb/s",
@@ -28,16 +31,19 @@ NAMES = {
 }
 _SOON = Rule(AT_MOST.demand, AT_MOST.holds, never=False)
 RULES = {"to_1500": _SOON, "to_share": _SOON}
-_FIGURES = ("3.2", "3.3", "3.7", "3.13", "3.14", "3.15", "3.16", "3.20")
+_FIGURES = ("3.2", "3.3", "3.7", "3.10", "3.13", "3.14", "3.15", "3.16", "3.17", "3.20")
 _VALUES = (
     TABLE,
     "figure3.3",
     "figure3.7",
+    "figure3.10",
     "figure3.13",
     "figure3.14",
     "figure3.15",
     "figure3.16",
+    "figure3.17",
     "figure3.20",
+    "patched",
 )
 _NOTE = """An incast of 40 connections, scenarios/timely/incast.toml, and what the figures change of it; of the second half of the time in which all connections are active. An
 RTT is a segment's, without its own serialisation; of DCTCP, whose host is not modelled, a packet's. Numbers hold within 10 % of the paper's, times when they are not above it."""
@@ -61,35 +67,17 @@ def tables(results: Results) -> list[Table]:
     return found
 
 
-def figures(results: Results) -> list[Figure]:
-    """Distribution of RTTs, one line per scheme, of the first seed."""
-    first = {
-        CASES[label]: arrays["rtts_us"] for label, arrays in results.arrays(TABLE).items() if label in CASES
-    }
-    if not first:
-        return []
-    fig, ((axes,),) = style.figure(1, 1, 8.0, 3.0)
-    palette = style.colours(list(first))
-    for case, rtts in first.items():
-        share = np.linspace(0, 1, len(rtts))
-        thinned = np.unique(np.linspace(0, len(share) - 1, 500).astype(int))
-        axes.plot(rtts[thinned], share[thinned], color=palette[case], label=case)
-    axes.set(xlabel="RTT [us]", ylabel="share of segments", xscale="log")
-    axes.legend(loc="lower right")
-    svg = style.svg(fig, "Distribution of round-trip times")
-    return [Figure(svg, TABLE, "Round-trip times (figure 3.11)")]
-
-
 PAPER = Paper(
     title="TIMELY (R. Mittal's thesis, chapter 3)",
     note=_NOTE,
     experiments=(
         Experiment(TABLE, SCENARIOS / "timely" / "incast.toml", MEASURE),
         *(Experiment(f"figure{n}", SCENARIOS / "timely" / f"figure{n}.toml", MEASURE) for n in _FIGURES),
+        Experiment("patched", SCENARIOS / "timely" / "patched.toml", MEASURE),
     ),
     claims=claims,
     names=NAMES,
     tables=tables,
-    figures=figures,
+    figures=timely_figures.figures,
     choices=open_choices.TIMELY,
 )

@@ -63,7 +63,7 @@ def test_latencies_are_from_the_request_to_the_response_of_each_rpc(outcome: Run
     groups = {g["name"]: g for g in run_summary(outcome)["groups"]}
     for name in ("open", "pingers"):
         mine, group = _latencies(outcome, name), groups[name]
-        assert group["rpcs"] == len(mine) > 300
+        assert group["rpcs"] == len(mine) > 100
         assert group["avg_rpc_s"] == pytest.approx(sum(mine) / len(mine))
         for key, share in (("median_rpc_s", 0.5), ("p99_rpc_s", 0.99), ("p999_rpc_s", 0.999)):
             assert group[key] == pytest.approx(mine[math.ceil(share * len(mine)) - 1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rocelab.paper.claims import CLOSENESS, Claim, Numbers, Values, each, together
 
 EXPERIMENT = "figure3.17"
-LOADS = ("0.1", "0.2", "0.3", "0.35", "0.4", "0.45", "0.5", "0.6")  # of requests alone
+LOADS = ("0.1", "0.2", "0.3", "0.35", "0.4", "0.45", "0.5")  # of requests alone
 
 
 def _of(ours: Values, case: str, quantity: str) -> float:

@@ -51,10 +51,7 @@ TEST(RpcRunTest, AnRpcTakesTheTimeOfBothMessagesOnAnIdleNetwork) {
     const RpcSums sums = result.sums();
     ASSERT_EQ(sums.latency_s.size(), 5u);
     const Duration alone = result.plan.flows[0].alone + 9_us + result.plan.flows[1].alone;
-    for (const double latency : sums.latency_s) {
-      EXPECT_GE(latency, alone.seconds()) << label;
-      EXPECT_LE(latency, (alone + 2_ns).seconds()) << label;
-    }
+    for (const double latency : sums.latency_s) EXPECT_NEAR(latency, alone.seconds(), 1e-9) << label;
   }
 }
 
@@ -102,7 +99,7 @@ TEST(RpcRunTest, WhatIsOfferedIsAcceptedUntilLinksAreFull) {
 }
 
 TEST(RpcRunTest, RequestsOfOnePairAreAnsweredInOrder) {
-  const Result result = run_of(one_client("every = \"8us\"\nduration = \"1ms\"\nqps = 2\nop = \"send\"\n"));
+  const Result result = run_of(one_client("every = \"20us\"\nduration = \"3ms\"\nqps = 2\nop = \"send\"\n"));
   ASSERT_TRUE(result.complete);
   Time last;
   std::size_t responses = 0;

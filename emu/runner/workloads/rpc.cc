@@ -83,7 +83,6 @@ void Rpc::read(ConfigSection& section, WorkloadSettings& w, const WorkloadContex
 }
 
 void Rpc::check(ConfigSection& section, const WorkloadSettings& w, const Topology& topology) const {
-  check_pairs(section, w, topology);
   if (w.queue_pairs == QueuePairs::kPerFlow)
     section.fail_at("queue_pairs",
                     "must be \"persistent\" or \"ahead\": a client does not know when responses start");

@@ -128,7 +128,7 @@ TEST(RpcTest, ThinkTimesAreExponentialUnlessConstant) {
 
 TEST(RpcTest, RequestsAndResponsesOfPlacesHaveQueuePairsOfTheirOwn) {
   std::map<std::uint32_t, std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>>> users;
-  for (const Flow& flow : flows_of(std::string(kClosed) + "outstanding = 2\nrequests = 40\n", 2)) {
+  for (const Flow& flow : flows_of("size = \"4KB\"\nrequests = 40\noutstanding = 2\n", 2)) {
     ASSERT_NE(flow.connection, 0u);
     users[flow.connection].insert({flow.src, flow.dst, flow.step});
   }

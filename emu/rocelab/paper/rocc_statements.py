@@ -207,7 +207,7 @@ def _comparison(m: Means) -> list[Claim]:
     schemes = ("timely", "qcn", "dcqcn", "dcqcn-pi", "hpcc", "rocc")
     busy = {s: m.values[s, "busy"] or 0.0 for s in schemes}
     spread = {s: m.values[s, "deviation"] or 0.0 for s in schemes}
-    queue = {s: m.values[s, "queue_spread"] or 0.0 for s in schemes}
+    queue = {s: m.values[s, "queue_spread"] or 0.0 for s in ("dcqcn", "dcqcn-pi")}
     return [
         together(
             "comparison",

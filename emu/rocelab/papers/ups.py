@@ -152,9 +152,9 @@ def _omniscient(results: Results, name: str) -> list[Claim]:
     return [
         each(
             name,
-            "by the times of all switches, with preemption, nobody is late",
+            "by the times of all switches nobody is late",
             "0",
-            late("random-omniscient-preempt", "sjf-omniscient-preempt"),
+            late("random-omniscient", "random-omniscient-preempt", "sjf-omniscient-preempt"),
             lambda v: v == 0,
             source="5.1.2, A.1",
             paper="0",

@@ -102,8 +102,7 @@ void bind_des(py::module_& m) {
            "`global_order`: by the slow oracle instead of windows. `stop_ps`: ends there, before "
            "engine.limit. `threads`: 0: by the cores and the size of the run. `peers`: processes that have "
            "other parts of it, and their results. `record`: for save_schedule(). `schedule`: of a plan with "
-           "an "
-           "original, what that one recorded; without it the original runs first.")
+           "an original, what that one recorded; without it the original runs first.")
       .def("advance", &DesRun::advance, "steps"_a, py::call_guard<py::gil_scoped_release>(),
            "At most so many windows; True when the run is over.")
       .def(

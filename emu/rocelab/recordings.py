@@ -51,7 +51,7 @@ class Recordings:
     def save(self, run: Any, original: Any) -> None:
         """Of a run that is over, in its turn."""
         path = self._path(original)
-        part = path.with_suffix(".part")
+        part = path.with_name(f"{path.name}.{os.getpid()}.part")
         try:
             run.save_schedule(native.runner.ScheduleFile(str(part), path.stem))
             part.replace(path)

@@ -54,7 +54,6 @@ def test_a_sweep_records_each_original_once_whichever_label_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = PointStore(tmp_path)
-    recorded: list[str] = []
     save = Recordings.save
 
     def note(self: Recordings, run: Any, original: Any) -> None:

@@ -47,9 +47,11 @@ def points_of(
     scenario = read_scenario(path, all_overrides)
     found = []
     every = {settings["label"]: canonical(settings) for settings in scenario.native.settings}
+    replayed = {settings["original"] for settings in scenario.native.settings}
     for settings in scenario.native.settings:
         label, original = settings["label"], settings["original"]
         text = every[label] if original is None else f"{every[label]}\n{every[original]}"
+        text += "\nreplayed" if label in replayed else ""  # its flows start at whole nanoseconds
         for seed in scenario.seeds:
             parts = (text, str(seed), version(), *((measure, scenario.name) if measure else ()))
             key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]

@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "base/ring.h"
+#include "irn_provider/transport/path_echo.h"
 #include "irn_provider/transport/qp_context.h"
 #include "irn_provider/transport/receive_queue.h"
 #include "irn_provider/transport/responder.h"
-#include "irn_provider/transport/path_echo.h"
 
 namespace rocelab {
 

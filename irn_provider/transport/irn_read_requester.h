@@ -10,9 +10,9 @@
 #include "base/ring.h"
 #include "irn_provider/transport/answer_queue.h"
 #include "irn_provider/transport/irn_receiver.h"
+#include "irn_provider/transport/path_echo.h"
 #include "irn_provider/transport/qp_context.h"
 #include "irn_provider/transport/read_requester.h"
-#include "irn_provider/transport/path_echo.h"
 
 namespace rocelab {
 
@@ -52,7 +52,7 @@ class IrnReadRequester final : public ReadRequester {
     Ring<std::uint64_t> outstanding;  // numbers of the READs requested and not finished, oldest first
     AnswerQueue<Answer> answers;
     bool marked = false;  // the response in hand has an ECN mark
-    PathEcho echo;   // beside answers of the primary's level
+    PathEcho echo;        // beside answers of the primary's level
   };
 
   SendEntry* find(UnwrappedPsn rpsn);  // the outstanding READ that the response belongs to

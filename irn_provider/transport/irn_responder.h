@@ -19,10 +19,10 @@
 #include "irn_provider/transport/answer_queue.h"
 #include "irn_provider/transport/irn_read_responder.h"
 #include "irn_provider/transport/irn_receiver.h"
+#include "irn_provider/transport/path_echo.h"
 #include "irn_provider/transport/qp_context.h"
 #include "irn_provider/transport/receive_queue.h"
 #include "irn_provider/transport/responder.h"
-#include "irn_provider/transport/path_echo.h"
 
 namespace rocelab {
 
@@ -118,7 +118,7 @@ class IrnResponder final : public Responder {
   std::optional<IrnReceiver> receiver_;  // over sPSN
   std::vector<LastPacket> last_;         // that have arrived of messages that are not complete, by PSN
   AnswerQueue<Answer> answers_;
-  PathEcho echo_;               // beside answers_ of the primary's level
+  PathEcho echo_;                    // beside answers_ of the primary's level
   Verdict held_ = Verdict::kAccept;  // of the packet that is expected and came: not answered yet
   std::uint32_t msn_ = 0;
   std::uint8_t level_ = 0;          // of the packet in hand

@@ -134,16 +134,16 @@ TEST_P(SwitchNodeOracleTest, DeparturesRecordsAndCountersAreThoseOfThePlainestDr
   EXPECT_EQ(owner.references, plain_owner.references);
 }
 
-INSTANTIATE_TEST_SUITE_P(Switches, SwitchNodeOracleTest,
-                         ::testing::Combine(::testing::Values("plain", "voq", "pool", "lossy",
-                                                              "input_buffered", "rocc", "escape",
-                                                              "escape_extensions", "watchdog", "telemetry",
-                                                              "capfc", "pipeline_stop", "pipeline_skip", "rcp"),
-                                            ::testing::Values(0.05, 0.3, 0.8)),
-                         [](const auto& each) {
-                           return std::string(std::get<0>(each.param)) + "_" +
-                                  std::to_string(static_cast<int>(std::get<1>(each.param) * 100));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Switches, SwitchNodeOracleTest,
+    ::testing::Combine(::testing::Values("plain", "voq", "pool", "lossy", "input_buffered", "rocc", "escape",
+                                         "escape_extensions", "watchdog", "telemetry", "capfc",
+                                         "pipeline_stop", "pipeline_skip", "rcp"),
+                       ::testing::Values(0.05, 0.3, 0.8)),
+    [](const auto& each) {
+      return std::string(std::get<0>(each.param)) + "_" +
+             std::to_string(static_cast<int>(std::get<1>(each.param) * 100));
+    });
 
 }  // namespace
 }  // namespace rocelab

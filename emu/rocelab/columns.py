@@ -45,7 +45,11 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {  # of `runs` without the metrics
         ("packets", "packets", "packets with payload, without retransmissions"),
         ("dst_port", "", "destination port in other simulators' files"),
         ("service", "", "`rc`, `uc` or `ud`"),
-        ("request", "", "of a periodic incast: which request; of a collective: iteration x groups + group; of RPCs: which"),
+        (
+            "request",
+            "",
+            "of a periodic incast: which request; of a collective: iteration x groups + group; of RPCs: which",
+        ),
         ("step", "", "of a collective, from 0; of an RPC: 0 of the request, 1 of the response"),
         ("posted_ps", "ps", "when its first work request was posted"),
         ("placed_ps", "ps", "when its last byte was in the receiver's memory"),

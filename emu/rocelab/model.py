@@ -104,7 +104,9 @@ class FlowPlan:
     alone_ps: int  # completion time on an idle network
     dst_port: int = 100  # in other simulators' files: 200 an incast's, 100 others
     service: str = "rc"
-    request: int = 0  # of a periodic incast: which one; of a collective: which iteration and group; which RPC; from 0
+    request: int = (
+        0  # of a periodic incast: which one; of a collective: which iteration and group; which RPC; from 0
+    )
     step: int = 0  # of a collective, from 0; of an RPC: 0 of the request, 1 of the response
     is_stream: bool = False  # open loop: it takes as long as it says, and has no FCT
 

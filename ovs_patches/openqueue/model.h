@@ -180,7 +180,7 @@ struct Model {
   std::vector<ModelBuffer> buffers;
   std::vector<ModelPort> ports;
   std::vector<ModelTurn> turns;
-  std::vector<ModelSelection> select;  // by egress port
+  std::vector<ModelSelection> select;        // by egress port
   std::vector<std::string> declared_states;  // by slot, from kFirstDeclaredState on
   ModelTable value, processing, slack;
   bool modifies_value = false;

@@ -116,7 +116,9 @@ class DesEngine:
 
     def _save(self, run: Any, plan: RunPlan) -> None:
         assert self.recordings is not None
-        with suppress(RuntimeError):  # what cannot be replayed is a complete run all the same; its replays say why
+        with suppress(
+            RuntimeError
+        ):  # what cannot be replayed is a complete run all the same; its replays say why
             self.recordings.save(run, plan.native)
 
     def _schedule(self, plan: RunPlan) -> Any:
@@ -128,7 +130,10 @@ class DesEngine:
         records = np.fromfile(file, dtype=TRACE_DTYPE)
         if self.kinds:
             records = records[np.isin(records["kind"], self.kinds)]
-        return repack_fields(records[self.columns]) if self.columns else records
+        if not self.columns:
+            return records
+        few: Array = repack_fields(records[self.columns])
+        return few
 
     def _drive(self, run: Any, plan: RunPlan, traces: Path | None) -> None:
         """In slices, so that progress shows and ^C is heard."""

@@ -44,8 +44,9 @@ def _chosen(flows: dict[str, Array], group: str | None) -> Array:
 
 def _handshakes(experiment: str, label: str, flows: dict[str, Array]) -> Array:
     """A round trip of each flow. RCP's first packet asks for the rate of the others, as a handshake does, so that they have waited for it: of a single packet alone it is missing."""
-    rtt = round_trips(experiment, label, flows)
-    return rtt * (flows["packets"] == 1) if "rcp" in label else rtt
+    rtt: Array = round_trips(experiment, label, flows)
+    alone: Array = flows["packets"] == 1
+    return rtt * alone if "rcp" in label else rtt
 
 
 def _with_handshake(flows: dict[str, Array], chosen: Array, rtt: Array) -> tuple[Array, Array]:

@@ -179,8 +179,9 @@ constexpr Metric kTable[] = {
      "clients sent, in the measuring window"},
     {"rpc_accepted_bps", "RPCs accepted", kGbps, kHigher, kIfAny, rate_of_rpcs<&RpcSums::accepted_bps>,
      nullptr,
-     "the same of the RPCs that completed in this time, of a closed loop until one of its places has no more "
-     "requests"},
+     "the same of the RPCs that completed in this time; without an open loop those of closed ones, until a "
+     "place "
+     "of theirs has no more requests"},
     {"avg_rpc_s", "mean RPC", kUs, kLower, kNever, mean_of_rpcs<&RpcSums::latency_s>, nullptr,
      "mean over RPCs of the time from the request's first work request to the last byte of the response"},
     {"median_rpc_s", "median RPC", kUs, kLower, kIfAny, percentile_of_rpcs<&RpcSums::latency_s, 500>, nullptr,

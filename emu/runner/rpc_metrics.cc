@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "emu/runner/metrics.h"
 #include "emu/runner/workload_type.h"
@@ -54,7 +55,7 @@ Time first_end(const RunPlan& plan, const std::vector<FlowRecord>& records, cons
 void add(double& sum, double value) { sum = std::isnan(sum) ? value : sum + value; }
 
 void add_workload(const RunPlan& plan, const std::vector<FlowRecord>& records, const std::string& workload,
-                  const RpcFacts& facts, RpcSums& sums) {
+                  const RpcFacts& facts, bool has_rates, RpcSums& sums) {
   const Time from = std::max(facts.begin, plan.measure_from);
   const Time end = facts.open ? facts.end : first_end(plan, records, workload);
   const Time until = std::min(end, plan.measure_until);
@@ -67,7 +68,7 @@ void add_workload(const RunPlan& plan, const std::vector<FlowRecord>& records, c
     if (!rpc.done.is_never()) sums.latency_s.push_back((rpc.done - rpc.posted).seconds());
     if (facts.open && !rpc.posted.is_never()) sums.wait_s.push_back((rpc.posted - rpc.due).seconds());
   }
-  if (until.is_never() || until <= from) return;
+  if (!has_rates || until.is_never() || until <= from) return;
   add(sums.accepted_bps, rate_of(accepted, until - from));
   if (facts.open) add(sums.offered_bps, rate_of(offered, until - from));
 }
@@ -75,10 +76,16 @@ void add_workload(const RunPlan& plan, const std::vector<FlowRecord>& records, c
 }  // namespace
 
 RpcSums rpcs_of(const RunPlan& plan, const std::vector<FlowRecord>& records, const std::string* workload) {
-  RpcSums sums;
+  std::vector<std::pair<std::string, RpcFacts>> chosen;
+  bool any_open = false;
   for (const WorkloadSettings& w : plan.settings.workloads)
-    if (const auto facts = w.workload->rpc(w); facts && (workload == nullptr || w.name == *workload))
-      add_workload(plan, records, w.name, *facts, sums);
+    if (const auto facts = w.workload->rpc(w); facts && (workload == nullptr || w.name == *workload)) {
+      chosen.emplace_back(w.name, *facts);
+      any_open |= facts->open;
+    }
+  RpcSums sums;
+  for (const auto& [name, facts] : chosen)
+    add_workload(plan, records, name, facts, facts.open || !any_open, sums);
   return sums;
 }
 

@@ -17,6 +17,8 @@ struct RpcSums {
   std::vector<double> wait_s;     // of requests of an open loop: from their time until they were posted
   // Payload per second of both directions, over the time in which a workload's clients send requests and the
   // measuring window, summed over workloads: of requests that came in it, and of RPCs that completed in it.
+  // Of closed loops only where there is no open one: they offer nothing that accepted_bps could be held
+  // against.
   double offered_bps = std::numeric_limits<double>::quiet_NaN();  // of open loops
   double accepted_bps = std::numeric_limits<double>::quiet_NaN();
 };

@@ -84,5 +84,24 @@ TEST(RpcMetricsTest, OtherWorkloadsHaveNone) {
   EXPECT_EQ(rpcs_of(plan, records_of(plan), nullptr).latency_s.size(), 2u);
 }
 
+// A closed loop beside an open one has latencies, and no part in what was accepted of what was offered.
+TEST(RpcMetricsTest, WhatIsAcceptedIsOfTheLoopsThatOffer) {
+  const RunPlan plan = plan_of(
+      "requests = 40\n[[workload]]\nname = \"open\"\nkind = \"rpc\"\nevery = \"100us\"\nduration = \"10ms\"\n"
+      "size = \"1KB\"\n");
+  std::vector<FlowRecord> records;
+  for (const Flow& flow : plan.flows) {
+    const Flow& request = flow.step == 0 ? flow : plan.flows[flow.after[0].flow - 1];
+    records.push_back({flow.id, request.due, request.due + 3_us, request.due + 3_us});
+  }
+  const std::string open = "open";
+  const RpcSums all = rpcs_of(plan, records, nullptr), one = rpcs_of(plan, records, &open);
+  EXPECT_GT(all.latency_s.size(), one.latency_s.size());
+  EXPECT_GT(one.accepted_bps, 0);
+  EXPECT_LE(one.accepted_bps, one.offered_bps);
+  EXPECT_DOUBLE_EQ(all.accepted_bps, one.accepted_bps);
+  EXPECT_DOUBLE_EQ(all.offered_bps, one.offered_bps);
+}
+
 }  // namespace
 }  // namespace rocelab

@@ -257,12 +257,19 @@ def test(
         help="Only these kinds of test; may be repeated. On demand only: tidy (clang-tidy), asan and tsan (the live tests under sanitizers).",
     ),
     fuzz_seconds: int = typer.Option(60, min=1, help="Time for all fuzzers together."),
+    within: Optional[float] = typer.Option(
+        None,
+        min=1,
+        show_default=False,
+        metavar="MINUTES",
+        help="Skip, and name, what this machine has no time for.",
+    ),
     no_install: bool = NO_INSTALL,
 ) -> int:
     """Build and run every test; the last line says how many passed and failed."""
     from rocelab import selftest
 
-    return selftest.run(fast, tuple(label), fuzz_seconds)
+    return selftest.run(fast, tuple(label), fuzz_seconds, within)
 
 
 @app.command(epilog=example("bench live"))

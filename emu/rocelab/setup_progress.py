@@ -33,10 +33,11 @@ LineReader = Callable[[str], tuple[float | None, str] | None]
 
 
 class Step:
-    """One line of progress; use as a context manager."""
+    """One line of progress; use as a context manager. `ends`: by time.monotonic(), when its tools are ended."""
 
-    def __init__(self, title: str, stream: TextIO | None = None) -> None:
+    def __init__(self, title: str, stream: TextIO | None = None, ends: float | None = None) -> None:
         self.title = title
+        self.ends = ends
         self.stream = stream or sys.stderr
         self.live = self.stream.isatty()
         self.begin = self.printed_at = time.monotonic()
@@ -52,6 +53,10 @@ class Step:
             return
         verdict = "done" if kind is None else "stopped" if issubclass(kind, KeyboardInterrupt) else "FAILED"
         self._line(f"{self.title}: {verdict} ({self._elapsed()})", final=True)
+
+    @property
+    def is_over(self) -> bool:
+        return self.ends is not None and time.monotonic() >= self.ends
 
     def update(self, fraction: float | None = None, note: str = "") -> None:
         self.fraction = self.fraction if fraction is None else fraction
@@ -121,7 +126,8 @@ def run_to_end(
     limit: float | None = None,
 ) -> int:
     """As run_logged(), but returns the exit status (negative: the signal). After `limit` seconds the tool is ended."""
-    deadline = None if limit is None else time.monotonic() + limit
+    deadlines = [step.ends, None if limit is None else time.monotonic() + limit]
+    deadline = min((each for each in deadlines if each is not None), default=None)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab" if append else "wb") as file:
         file.write(f"$ {' '.join(map(str, argv))}\n".encode())

@@ -6,6 +6,7 @@ import io
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,54 @@ def test_steps_that_need_a_failed_build_fail_and_the_others_run(capsys: pytest.C
     reports = selftest.run_parts(parts)
     assert ran == ["style"]
     assert [kinds(list(report.results)) for report in reports] == [["Failed"], ["Failed"], ["Passed"]]
+
+
+def test_what_the_time_will_not_do_for_is_skipped_and_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a machine that takes thrice as long: after 36 of 85 minutes there is time for 6 minutes, which take 18, and not for 13."""
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+
+    def part(title: str, minutes: float, *needs: str) -> selftest.Part:
+        def run(step: Step) -> list[Result]:
+            assert step.ends == 85 * 60
+            now[0] += 3 * 60 * minutes
+            return [Result(step.title, Passed())]
+
+        return selftest.Part(title, run, needs, minutes)
+
+    parts = [
+        part("build", 12),
+        part("python", 6, "build"),
+        part("live", 13, "build"),
+        part("build fuzzers", 12),
+    ]
+    parts += [part("fuzzing", 1, "build fuzzers"), part("ovs", 1)]
+    reports = selftest.run_parts(parts, 85)
+    verdicts = {report.title: report.results[0].verdict for report in reports}
+    assert [title for title, verdict in verdicts.items() if isinstance(verdict, Passed)] == [
+        "build",
+        "python",
+        "ovs",
+    ]
+    assert verdicts["live"] == Skipped("takes some 39 minutes on this machine, and of --within 31 are left")
+    assert verdicts["fuzzing"] == Skipped("`build fuzzers` was skipped")
+    assert selftest.report(reports) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == "3 passed, 0 failed"
+    assert "skipped live: takes some 39 minutes on this machine, and of --within 31 are left" in said
+
+
+def test_a_suite_whose_time_is_over_keeps_its_results_and_names_the_rest(root: Path) -> None:
+    folder = root / "tests" / "python"
+    folder.mkdir(parents=True)
+    (folder / "test_quick.py").write_text("def test(): pass\n" + 200 * "# first, by its size\n")
+    (folder / "test_slow.py").write_text("import time\ndef test(): time.sleep(60)\n")
+    step = Step("test", io.StringIO(), ends=time.monotonic() + 8)
+    found = suites.pytest("tests/python", step, at_once=2)
+    assert kinds(found) == ["Passed", "Skipped"]
+    assert found[1].name.endswith("test_slow.py") and found[1].verdict == Skipped(suites.NO_TIME)
 
 
 def test_fast_leaves_out_the_slow_kinds_unless_they_are_named() -> None:

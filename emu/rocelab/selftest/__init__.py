@@ -27,20 +27,22 @@ _SHOWN_FAILURES = 20
 
 @dataclass(frozen=True)
 class Part:
-    """One row: a title, what must have succeeded before, and what is run."""
+    """One row: a title, what must have succeeded before, and what is run. `minutes`: what it takes on two cores of 3 GHz with nothing else to do, for --within."""
 
     title: str
     run: Callable[[Step], list[Result]]
     needs: tuple[str, ...] = ()
+    minutes: float = 0
 
 
-def run(fast: bool, labels: Sequence[str], fuzz_seconds: int) -> int:
+def run(fast: bool, labels: Sequence[str], fuzz_seconds: int, within: float | None = None) -> int:
+    """`within`: minutes."""
     for label in labels:
         if label not in LABELS:
             raise UsageError(f"no tests are labelled `{label}`: there are {', '.join(LABELS)}")
     default = [label for label in LABELS if label not in _ON_DEMAND and not (fast and label in _NOT_FAST)]
     chosen = list(labels) or default
-    return report(run_parts(plan(chosen, fast, fuzz_seconds)))
+    return report(run_parts(plan(chosen, fast, fuzz_seconds), within))
 
 
 def plan(labels: Sequence[str], fast: bool, fuzz_seconds: int) -> list[Part]:
@@ -49,26 +51,29 @@ def plan(labels: Sequence[str], fast: bool, fuzz_seconds: int) -> list[Part]:
     fuzzing = "fuzz" in labels and not fast
     parts: list[Part] = []
     if "style" in labels:
-        parts.append(Part("style", style.check))
+        parts.append(Part("style", style.check, minutes=0.5))
     if ctest or "asan" in labels:
-        parts.append(Part("build dev", _build("dev")))
+        parts.append(Part("build dev", _build("dev"), minutes=11))
     if ctest:
-        parts.append(Part("unit tests (sanitizers)", lambda step: suites.ctest(ctest, step), ("build dev",)))
+        title = "unit tests (sanitizers)"
+        parts.append(Part(title, lambda step: suites.ctest(ctest, step), ("build dev",), 4.5))
     if {"python", "browser", "live", "interop", "ovs", "tidy", "asan", "tsan"} & set(labels):
-        parts.append(Part("build release", _build("release")))
+        parts.append(Part("build release", _build("release"), minutes=4))
     if {"live", "interop", "ovs", "tsan"} & set(labels):
-        parts.append(Part("build Open vSwitch", _build_ovs(OvsBuild()), ("build release",)))
+        parts.append(Part("build Open vSwitch", _build_ovs(OvsBuild()), ("build release",), 1))
     if "python" in labels:
-        parts.append(Part("Python tests", suites.python, ("build release",)))
+        parts.append(Part("Python tests", suites.python, ("build release",), 6))
     if "browser" in labels:
-        parts.append(Part("browser tests", suites.browser, ("build release",)))
+        parts.append(Part("browser tests", suites.browser, ("build release",), 2.5))
     if "live" in labels:
-        parts.append(Part("live tests", suites.live, ("build Open vSwitch",)))
+        parts.append(Part("live tests", suites.live, ("build Open vSwitch",), 13))
     if "interop" in labels:
-        parts.append(Part("interop with a Linux kernel", suites.interop, ("build Open vSwitch",)))
+        parts.append(Part("interop with a Linux kernel", suites.interop, ("build Open vSwitch",), 1))
     if fuzzing:
-        parts.append(Part("build fuzzers", _build("fuzz", "fuzzers")))
-        parts.append(Part("fuzzing", lambda step: fuzz.fuzz(fuzz_seconds, step), ("build fuzzers",)))
+        parts.append(Part("build fuzzers", _build("fuzz", "fuzzers"), minutes=3))
+        parts.append(
+            Part("fuzzing", lambda step: fuzz.fuzz(fuzz_seconds, step), ("build fuzzers",), fuzz_seconds / 60)
+        )
     if "tidy" in labels:
         parts.append(Part("clang-tidy", style.tidy, ("build release",)))
     if "asan" in labels:
@@ -82,20 +87,34 @@ def plan(labels: Sequence[str], fast: bool, fuzz_seconds: int) -> list[Part]:
         needs = ("build tsan", "build Open vSwitch")
         parts.append(Part("live tests (ThreadSanitizer)", suites.threaded_live, needs))
     if "ovs" in labels:
-        parts.append(Part("Open vSwitch's unit tests", ovs.unit_tests, ("build Open vSwitch",)))
+        parts.append(Part("Open vSwitch's unit tests", ovs.unit_tests, ("build Open vSwitch",), 1))
     return parts
 
 
-def run_parts(parts: Sequence[Part]) -> list[StepReport]:
-    """All of them, whatever fails, but for those that need what failed."""
+def run_parts(parts: Sequence[Part], within: float | None = None) -> list[StepReport]:
+    """All of them, whatever fails, but for those that need what failed, and those for which the time will not do: what they take here follows from what the
+    parts before them took."""
     reports: list[StepReport] = []
+    first = time.monotonic()
+    ends = None if within is None else first + 60 * within
+    usual = 0.0  # minutes of the parts that have run
     for part in parts:
         begin = time.monotonic()
         failed = {done.title for done in reports if done.count(Failed)}
+        skipped = {
+            done.title for done in reports if done.results and done.count(Skipped) == len(done.results)
+        }
+        slower = max(1.0, (begin - first) / 60 / usual) if usual > 1 else 1.0
         if broken := failed & set(part.needs):
             results = [Result(part.title, Failed(f"not run: `{broken.pop()}` failed"))]
+        elif missing := skipped & set(part.needs):
+            results = [Result(part.title, Skipped(f"`{missing.pop()}` was skipped"))]
+        elif ends is not None and part.minutes * slower > (left := (ends - begin) / 60):
+            needs = f"some {part.minutes * slower:.0f} minutes on this machine"
+            results = [Result(part.title, Skipped(f"takes {needs}, and of --within {left:.0f} are left"))]
         else:
-            results = _run(part)
+            results = _run(part, ends)
+            usual += part.minutes
         reports.append(StepReport(part.title, tuple(results), time.monotonic() - begin))
         _show_failures(reports[-1])
     return reports
@@ -124,9 +143,9 @@ def report(reports: Sequence[StepReport]) -> int:
     return 1 if failed else 0
 
 
-def _run(part: Part) -> list[Result]:
+def _run(part: Part, ends: float | None) -> list[Result]:
     try:
-        with Step(part.title) as step:
+        with Step(part.title, ends=ends) as step:
             return part.run(step)
     except RocelabError as e:
         return [Result(part.title, Failed(str(e)))]

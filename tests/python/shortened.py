@@ -21,6 +21,7 @@ _LOAD = "0.9"  # of Poisson arrivals, and so many of them
 _FLOWS = 1200
 _MOST_GROUPS = 4  # of arrivals that have as many each; where there are more, they share them
 _EVERY = "20us"  # between flows of the network, where a scenario says that in place of a load
+_RPCS = "300us"  # in which clients of an open loop send requests
 _LATEST_PS = 10**9  # starts and link events that are later come earlier, in proportion
 _BUFFERS = ("switch.lossless_buffer", "switch.lossy_buffer", "switch.input_buffer", "switch.shared_pool")
 _SMALLEST_BUFFER = 60_000  # some frames above the headroom of a link of 40 Gb/s and 2 us
@@ -101,7 +102,12 @@ def _crowded(parameters: dict[str, str]) -> Iterator[str]:
         elif re.fullmatch(r"workload\.[^.]+\.load", key):
             group = key.removesuffix(".load")
             rate = f"{group}.every={_EVERY}" if _text(value) == "none" else f"{key}={_LOAD}"
-            yield from (rate, f"{group}.overload=true", f"{group}.flows={flows}")
+            if _text(parameters[f"{group}.kind"]) != "rpc":
+                yield from (rate, f"{group}.overload=true", f"{group}.flows={flows}")
+            elif _text(parameters[f"{group}.duration"]) != "none":  # an open loop
+                yield from (f"{group}.duration={_RPCS}", f"{group}.overload=true")
+                if _text(value) != "none":
+                    yield rate
     latest = max(late.values(), default=0)
     if latest > _LATEST_PS:
         yield from (f"{key}={at * _LATEST_PS // latest}ps" for key, at in late.items() if at)

@@ -197,7 +197,7 @@ def test_times_at_switches_are_shown(tmp_path: Path, schedule: bool) -> None:
 
 
 def test_unknown_parts_and_parts_twice_are_marked_and_the_packet_behind_them_is_shown(tmp_path: Path) -> None:
-    shims = [part(9, 1), part(1, 5) + part(1, 6), part(4, 1) + part(1, 5), part(1, 5)]
+    shims = [part(11, 1), part(1, 5) + part(1, 6), part(4, 1) + part(1, 5), part(1, 5)]
     capture = write_pcap(tmp_path / "c.pcap", [frame(shim + bth(0xC1, 99) + bytes(8)) for shim in shims])
     found = fields(capture, "rocelab_shim.unknown", "rocelab_shim.twice", "irn.psn")
     assert [[bool(unknown), bool(twice), psn] for unknown, twice, psn in found] == [

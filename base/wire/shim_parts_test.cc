@@ -115,7 +115,7 @@ TYPED_TEST(ShimPartTest, OneThatIsCutShortOrHasAnotherLengthIsNone) {
 
 // An unknown part in front or behind.
 TYPED_TEST(ShimPartTest, BesideAnUnknownPartTheShimIsNone) {
-  for (const std::uint8_t id : {std::uint8_t{0}, std::uint8_t{4}, std::uint8_t{9}, std::uint8_t{31}}) {
+  for (const std::uint8_t id : {std::uint8_t{0}, std::uint8_t{4}, std::uint8_t{10}, std::uint8_t{31}}) {
     ByteVector unknown(ShimHeader::kSize);
     ShimHeader{id, 0, 7}.write(std::span(unknown).template first<ShimHeader::kSize>());
     EXPECT_FALSE(Shim::read(unknown));

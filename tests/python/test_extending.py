@@ -290,7 +290,7 @@ def test_its_keys_are_documented(build: Path) -> None:
     text = page.read_text()
     assert "| `halving.` | `default` | range | meaning |" in text
     assert "| `cut` | 0.5 | 0.01..0.99 | share of the rate that a CNP leaves |" in text
-    assert " or `halving`" in text
+    assert "`dctcp`, `halving`" in text
     assert "| `nth_mark.` | `default` | range | meaning |" in text
     assert "| `every` | 100 | 1..1000000 | frames of a port from one mark to the next |" in text
     assert "| `by` | 1 | 1..1023 | places from a sender to its receiver |" in text

@@ -196,7 +196,7 @@ TEST(TimelyTest, PatchedBelowRttRefBothTermsRaiseTheRateIfTheApplicationKeepsUp)
   for (int i = 0; i < 200; ++i) b.sample(400_us);
   const Rate before = b.timely.rate(b.now);
   b.sample(50_us);  // its gradient takes the weight from the distance
-  EXPECT_NEAR(gbps(b.sample(50_us) - before), 0.01 + 0.005 + gbps(before) * 0.008 * 0.5 * 0.5, 1e-6);
+  EXPECT_NEAR(gbps(b.sample(50_us) - before), 0.01 + 0.005 + (gbps(before) + 0.01) * 0.008 * 0.5 * 0.5, 1e-6);
   const Rate idle = b.timely.rate(b.now);
   EXPECT_EQ(b.sample(50_us, 100_us, 100_B), idle);
 }

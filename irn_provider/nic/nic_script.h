@@ -19,6 +19,7 @@
 #include "base/wire/opcode.h"
 #include "base/wire/rocc_cnp.h"
 #include "base/wire/roce_packet.h"
+#include "base/wire/shim_parts.h"
 #include "irn_provider/cc/aimd.h"
 #include "irn_provider/cc/p4qcn_rp.h"
 #include "irn_provider/cc/qcn_rp.h"
@@ -461,7 +462,8 @@ class NicScript {
     sides_[side].last = *packet;
     const PathAddress* path = sides_[side].nic.path_of(*packet);
     if (path == nullptr ||
-        packet->frame_length != frame_length(packet->roce, packet->payload_length, path->is_ipv4()))
+        packet->frame_length !=
+            frame_length(packet->roce, packet->payload_length, path->is_ipv4()) + shim_bytes_of(*packet))
       complain("a frame is not as long as its path makes it");
     std::vector<std::byte> payload(packet->payload_length);
     const bool lost = (lose_mask_ >> (sent_++ % 8) & 1) != 0;

@@ -14,7 +14,7 @@ from rocelab.live.ovs import STDERR_VARIABLE
 from rocelab.ovs_build import OvsBuild
 from rocelab.privileges import is_root
 from rocelab.selftest import junit
-from rocelab.selftest.outcome import Failed, Passed, Result, Skipped
+from rocelab.selftest.outcome import Failed, Passed, Result, Skipped, Verdict
 from rocelab.setup_build import jobs
 from rocelab.setup_progress import OUT_OF_TIME, Step, run_to_end, tail
 
@@ -119,7 +119,7 @@ def pytest(
     for file in files[::each]:  # the first of each pytest
         # Without a report: a crash of the tool, or out of time.
         found = junit.read(reports / f"{file.name}.xml")
-        verdict = Skipped(NO_TIME) if step.is_over else Failed(f"no test has run; the log is {log}")
+        verdict: Verdict = Skipped(NO_TIME) if step.is_over else Failed(f"no test has run; the log is {log}")
         results += found or [Result(f"pytest {folder}/{file.name}", verdict)]
     return _complete(f"pytest {folder}", results, status, log, step)
 

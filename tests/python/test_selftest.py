@@ -301,7 +301,7 @@ def test_a_badly_formatted_file_fails_the_style_step(root: Path, step: Step) -> 
 def test_the_ci_script_runs_the_documented_command() -> None:
     script = Path(__file__).resolve().parents[2] / ".ci" / "run"
     commands = [line for line in script.read_text().splitlines() if line and not line.startswith("#")]
-    assert len(commands) == 1 and commands[0].endswith('/rocelab" test')
+    assert len(commands) == 1 and commands[0].endswith('/rocelab" test --within 84')
 
 
 def test_the_entry_point_uses_debians_python_whatever_is_first_in_path(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ class Planner {
       entry.config = group != nullptr ? group->config : plan_.settings.switches;
       for (const NodeClassMap& own : settings_.class_maps)
         if (own.node == node) set_class_map(entry.config, own.map);
-      if (RcpParams& rcp = entry.config.mechanisms.of<RcpMechanism>(); rcp.rtt == Duration{})
+      if (RcpParams& rcp = entry.config.mechanisms.of<RcpMechanism>(); rcp.enabled && rcp.rtt == Duration{})
         rcp.rtt = plan_.base_rtt;
       plan_.world.switches.push_back(entry);
       for (std::uint32_t p = 0; p < entry.ports; ++p) add_port(s, p);

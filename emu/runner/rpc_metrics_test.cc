@@ -92,7 +92,8 @@ TEST(RpcMetricsTest, WhatIsAcceptedIsOfTheLoopsThatOffer) {
   std::vector<FlowRecord> records;
   for (const Flow& flow : plan.flows) {
     const Flow& request = flow.step == 0 ? flow : plan.flows[flow.after[0].flow - 1];
-    records.push_back({flow.id, request.due, request.due + 3_us, request.due + 3_us});
+    const Time posted = request.due.is_never() ? Time::zero() + flow.request * 10_us : request.due;
+    records.push_back({flow.id, posted, posted + 3_us, posted + 3_us});
   }
   const std::string open = "open";
   const RpcSums all = rpcs_of(plan, records, nullptr), one = rpcs_of(plan, records, &open);

@@ -79,7 +79,7 @@ function(rl_test name)
     set(ARG_LABEL unit)
   endif()
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 600)
+  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 1200)
 endfunction()
 
 # rl_benchmark(NAME sources... [BUILT_ALWAYS] DEPENDS targets...): a Google Benchmark program, no test; without BUILT_ALWAYS built on demand.

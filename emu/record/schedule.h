@@ -94,7 +94,7 @@ class ScheduleReplay final : public ReplayPort {
   explicit ScheduleReplay(const Schedule& schedule) : schedule_(schedule), left_(schedule.packets()) {}
   Replayed departs(const Packet& packet, Time now) override;
   void arrives(const Packet& packet, Time now) override;
-  // What is not so, in a line that begins with "packets"; empty: nothing.
+  // The first thing that is not so, in a line that begins with "packets"; empty: all is.
   std::string problem() const;
 
  private:

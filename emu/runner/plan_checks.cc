@@ -29,8 +29,8 @@ void check_planes(const RunPlan& plan, const Flow& flow) {
                "\", which are in different planes: no link leads from one to the other");
 }
 
-// What switches write comes back in acknowledgements of data. RoCE acknowledges no READ response: its sender
-// would hear nothing.
+// Parts that switches write come back in acknowledgements of data. RoCE acknowledges no READ response: its
+// sender would hear nothing.
 void check_read(const RunPlan& plan, const Flow& flow) {
   const NicConfig& sender = plan.world.hosts[flow.src].nic;
   const CcNeeds& needs = sender.cc.needs();

@@ -1,4 +1,4 @@
-// What lossless.h says of threads: one drives the fabric, and any other asks it and changes policies
+// The rule of lossless.h for threads: one drives the fabric, and any other asks it and changes policies
 // meanwhile. Under ThreadSanitizer the same test finds what they share without a lock.
 #include <gtest/gtest.h>
 #include <unistd.h>

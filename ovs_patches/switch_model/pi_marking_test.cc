@@ -36,7 +36,7 @@ TEST(PiMarkingTest, FollowsHandComputedSteps) {
   }
 }
 
-// What makes it an integral: a queue that stays beyond q_ref is marked more from period to period.
+// The integral: a queue that stays beyond q_ref is marked more from period to period.
 TEST(PiMarkingTest, OnlyTheIntegralGrowsWhileAQueueStandsBeyondItsReference) {
   PiMarking integral({}), direct({.form = PiForm::kDirect});
   for (PiMarking* pi : {&integral, &direct}) {

@@ -81,7 +81,7 @@ TEST(RcpCpTest, ASlotIsNoLongerThanTheMeanRoundTrip) {
   EXPECT_EQ(cp.slot(), 10_ms);
 }
 
-// What is made up for later is what would have been.
+// Updates that are made up for later give what they would have given.
 TEST(RcpCpTest, SlotsWithoutTrafficAreMadeUpFor) {
   for (const int slots : {0, 1, 7, 200}) {
     RcpCp watched(kLaw, 1_Gbps), resting(kLaw, 1_Gbps);

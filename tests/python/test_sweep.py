@@ -102,7 +102,7 @@ def test_a_damaged_point_is_run_again(scenario: Path, tmp_path: Path) -> None:
     assert np.load(tmp_path / "out" / after["flows_file"])["id"].size == 20
 
 
-def _crash_second(point: Point, report: Any) -> work.PointResult:
+def _crash_second(point: Point, report: Any, recordings: Any = None) -> work.PointResult:
     if point.label == "irn" and point.seed == 2:
         os.write(2, b"check failed: something\n")
         faulthandler.disable()
@@ -110,7 +110,7 @@ def _crash_second(point: Point, report: Any) -> work.PointResult:
     return work.execute(point, report)
 
 
-def _complain(point: Point, report: Any) -> work.PointResult:
+def _complain(point: Point, report: Any, recordings: Any = None) -> work.PointResult:
     raise RocelabError("not finished after 1 s of experiment time")
 
 
@@ -128,14 +128,14 @@ def test_a_crash_is_one_points_failure(scenario: Path, tmp_path: Path) -> None:
 def test_a_failed_point_is_reported_and_the_rest_kept(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(run, "run_local", lambda *a: local.run_local(*a, _crash_second))
+    monkeypatch.setattr(run, "execute", _crash_second)
     with pytest.raises(
         RocelabError, match=r"1 of 4 points failed; the others are kept\nirn, seed 2: ended by"
     ):
         sweep(scenario, tmp_path / "out")
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert not summary["complete"] and len(summary["runs"]) == 3 and summary["failed"][0]["seed"] == 2
-    monkeypatch.setattr(run, "run_local", lambda *a: local.run_local(*a, _complain))
+    monkeypatch.setattr(run, "execute", _complain)
     with pytest.raises(RocelabError, match="not finished after 1 s"):
         sweep(scenario, tmp_path / "out")
 
@@ -176,13 +176,13 @@ def _patient(scenario: Path, out: Path) -> list[str]:
     code = f"""
 import sys, time
 from pathlib import Path
-from rocelab.sweep import command, local, run, work
-def slow(point, report):
+from rocelab.sweep import command, run, work
+def slow(point, report, recordings=None):
     while point.label != "irn":
         report(None)
         time.sleep(0.05)
     return work.execute(point, report)
-run.run_local = lambda *a: local.run_local(*a, slow)
+run.execute = slow
 try:
     command.run_sweep(Path({str(scenario)!r}), None, (), None, 2, Path({str(out)!r}))
 except KeyboardInterrupt:

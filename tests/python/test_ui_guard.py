@@ -287,10 +287,11 @@ def test_an_idle_server_sleeps(server: Server) -> None:
         assert switches is not None
         return int(fields[11]) + int(fields[12]), int(switches[1])
 
+    def quiet() -> bool:
+        before = work()
+        time.sleep(2)
+        ticks, switches = (now - then for now, then in zip(work(), before))
+        return ticks == 0 and switches <= 2
+
     server.ask("/api/session")
-    time.sleep(0.5)
-    before = work()
-    time.sleep(2)
-    after = work()
-    assert after[0] == before[0], "clock ticks of CPU time"
-    assert after[1] - before[1] <= 2, "nobody wakes it"
+    assert any(quiet() for _ in range(15)), "no 2 s without work, although nobody asks"

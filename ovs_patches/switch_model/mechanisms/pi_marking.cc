@@ -45,8 +45,8 @@ PiMarkingMechanism::PiMarkingMechanism(const Params& params, SwitchActions actio
 PiMarkingMechanism::Point& PiMarkingMechanism::point_of(PortId out, Tc tc) {
   std::unique_ptr<Point>& point = ports_[out.value].points[tc.value];
   if (point == nullptr)
-    point = std::make_unique<Point>(PiMarking(params_),
-                                    rng_.fork(std::to_string(out.value)).fork(std::to_string(tc.value)));
+    point = std::make_unique<Point>(
+        Point{PiMarking(params_), rng_.fork(std::to_string(out.value)).fork(std::to_string(tc.value))});
   return *point;
 }
 

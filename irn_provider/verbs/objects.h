@@ -169,6 +169,7 @@ struct Qp {
   InlineRing inline_ring;
   std::shared_ptr<QpPath> path = std::make_shared<QpPath>();  // of all its handles
   Xrcd* xrcd = nullptr;                                       // of an XRC target
+  bool closes_at_once = false;                                // rocelab_close_at_once()
 };
 
 inline Context& of(ibv_context* c) {

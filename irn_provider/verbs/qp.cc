@@ -235,6 +235,14 @@ RL_EXPORT int rocelab_announce_flow(ibv_qp* qp, std::uint32_t packets) {
   });
 }
 
+// Not of libibverbs: the program knows that the peer needs no answer of this QP any more, so that no time has
+// to pass before its connection ends (kPeerClosed). 0, or EINVAL.
+RL_EXPORT int rocelab_close_at_once(ibv_qp* qp) {
+  if (!in_experiment() || qp == nullptr) return EINVAL;
+  of(qp).closes_at_once = true;
+  return 0;
+}
+
 // Null, as libibverbs answers, for a QP that was created without send_ops_flags.
 RL_EXPORT ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
   if (!in_experiment()) return REAL(ibv_qp_to_qp_ex)(qp);

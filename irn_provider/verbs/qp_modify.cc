@@ -198,7 +198,7 @@ bool is_connected(const ibv_qp& qp) {
 }
 
 void notify_peer_on_close(ibv_qp& qp) {
-  if (is_connected(qp) && !inherited(qp.context)) linger(*of(qp.context).process);
+  if (is_connected(qp) && !inherited(qp.context) && !of(&qp).closes_at_once) linger(*of(qp.context).process);
 }
 
 }  // namespace rocelab::verbs

@@ -48,6 +48,8 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "operations.toml", ()),
     # Flows that share the queue pairs of their hosts.
     (_SMALL / "connections.toml", ()),
+    # Queue pairs that are created for a flow's start, connected at it, and destroyed behind its end.
+    (_SMALL / "flow_lifetimes.toml", ()),
     # Flows that wait for others, on queue pairs that they share.
     (SCENARIOS / "collectives.toml", ()),
     (_SMALL / "collectives.toml", ()),

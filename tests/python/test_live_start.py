@@ -128,11 +128,3 @@ def test_replays_by_any_law_are_for_virtual_time() -> None:
             )
             refused.append(plan.label)
     assert refused == ["roce,lstf", "roce,lstf-preempt", "roce,priorities", "roce,omniscient"]
-
-
-def test_queue_pairs_that_come_and_go_with_their_flows_are_for_virtual_time() -> None:
-    for plan in make_plans(read_scenario(ROOT / "tests/same/scenarios/flow_lifetimes.toml")):
-        with pytest.raises(RocelabError, match='requests.queue_pairs = "per-flow" is for virtual time'):
-            refuse_virtual_only(plan)
-    for plan in make_plans(read_scenario(ROOT / "tests/same/scenarios/connections.toml")):
-        refuse_virtual_only(plan)

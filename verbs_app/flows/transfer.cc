@@ -10,6 +10,7 @@
 
 // Of librocelab_verbs.so; null on another device.
 extern "C" [[gnu::weak]] int rocelab_announce_flow(ibv_qp* qp, std::uint32_t packets);
+extern "C" [[gnu::weak]] int rocelab_close_at_once(ibv_qp* qp);
 
 namespace rocelab::app {
 namespace {
@@ -64,8 +65,12 @@ void Transfer::borrow_lanes() {
   }
 }
 
+// The flow has ended: its source has what it waits for, and its destination has answered for `settle`.
 void Transfer::destroy_lanes() {
-  for (Lane& lane : lanes_) lane.qp = nullptr, lane.owned.reset();
+  for (Lane& lane : lanes_) {
+    if (rocelab_close_at_once != nullptr) rocelab_close_at_once(lane.qp);
+    lane.qp = nullptr, lane.owned.reset();
+  }
 }
 
 void Transfer::create_lanes(Rdma& rdma) {

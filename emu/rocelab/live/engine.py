@@ -113,16 +113,10 @@ class LiveEngine:
 
 
 def refuse_virtual_only(plan: RunPlan) -> None:
-    """Queue pairs of a flow that begins later are told over TCP: a program that waits there stands still with the clock of its peers, or lets time pass without them."""
     if plan.native.original is not None:
         raise RocelabError(
             f"{plan.label} replays another label (slack.of), which is for virtual time: run it with --engine des"
         )
-    for parameter in plan.parameters:
-        if parameter.key.endswith(".queue_pairs") and parameter.value == '"per-flow"':
-            raise RocelabError(
-                f'{parameter.key} = "per-flow" is for virtual time: run it with --engine des, or take "persistent" or "ahead"'
-            )
 
 
 def start_session(directory: RunDirectory, layout: Layout, stay: bool = False) -> SessionClient:

@@ -1,8 +1,8 @@
 """Joins what both ends of each flow recorded, and what their NICs did, into one record per flow.
 
 The traffic program reads a clock of 1 ns; the NICs' event files hold the same instants to the picosecond: the first message posted at the requester and
-the last one placed at the sink. Where there is an event file its times are taken; of queue pairs that flows share those that the program's clock may mean. All
-times are experiment time.
+the last one placed at the sink. Where there is an event file its times are taken; of queue pair numbers that flows share, or have one after the other, those
+that the program's clock may mean. All times are experiment time.
 """
 
 from __future__ import annotations
@@ -38,15 +38,12 @@ def read_records(
                     if record.get(key) is not None:
                         record[key] += epoch
                 ends[(record["id"], record["role"])] = record
-    users = Counter(
-        (r["role"], f.src, f.dst, q) for f in flows for r in _ends(ends, f) for q in r["local_qpns"]
-    )
+    users = Counter((_host(role, f), q) for f in flows for role, r in _ends(ends, f) for q in r["local_qpns"])
     shared = {
         f.id
         for f in flows
-        for r in _ends(ends, f)
-        for q in r["local_qpns"]
-        if users[r["role"], f.src, f.dst, q] > 1
+        for role, r in _ends(ends, f)
+        if any(users[_host(role, f), q] > 1 for q in r["local_qpns"])
     }
     return tuple(
         _join(f, ends.get((f.id, "source"), {}), ends.get((f.id, "sink"), {}), events, f.id in shared)
@@ -54,8 +51,12 @@ def read_records(
     )
 
 
-def _ends(ends: Mapping[tuple[int, str], dict[str, Any]], flow: FlowPlan) -> list[dict[str, Any]]:
-    return [ends[flow.id, role] for role in ("source", "sink") if (flow.id, role) in ends]
+def _ends(ends: Mapping[tuple[int, str], dict[str, Any]], flow: FlowPlan) -> list[tuple[str, dict[str, Any]]]:
+    return [(role, ends[flow.id, role]) for role in ("source", "sink") if (flow.id, role) in ends]
+
+
+def _host(role: str, flow: FlowPlan) -> str:
+    return flow.src if role == "source" else flow.dst
 
 
 def _join(

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import shutil
+import statistics
 import subprocess
 import warnings
 import xml.etree.ElementTree as ElementTree
@@ -219,6 +220,15 @@ def test_frames_dropped_have_a_column_where_they_are_not_all_packets(tmp_path: P
 def test_victim_is_shown_with_the_group_it_suffers_from(tmp_path: Path) -> None:
     results.run(SCENARIOS / "incast_crosstraffic.toml", out=tmp_path, execute=synthetic.outcome)
     assert "while incast ran" in Page((tmp_path / "report.html").read_text()).text
+
+
+def test_workloads_of_requests_and_responses_have_their_latencies(tmp_path: Path) -> None:
+    result = results.run(SCENARIOS / "rpc.toml", "des", overrides=['transport=["irn"]'], out=tmp_path)
+    notes = {name: note for _, name, _, _, _, note in tables.group_rows(result.summary, statistics.fmean)}
+    (of_open,) = (g for g in result.summary["runs"][0]["groups"] if g["name"] == "open")
+    assert f"99 % {of_open['p99_rpc_s'] * 1e6:.1f} µs" in notes["open"] and "Gb/s offered" in notes["open"]
+    assert "offered" not in notes["closed"] and "Gb/s accepted" in notes["closed"]
+    assert notes["pingers"] in Page((tmp_path / "report.html").read_text()).text
 
 
 def test_a_run_in_which_nothing_was_measured_has_a_report(tmp_path: Path) -> None:

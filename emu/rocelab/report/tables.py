@@ -255,6 +255,8 @@ def group_rows(summary: dict[str, Any], mean: Callable[[list[float]], float]) ->
             if group["messages"]["sent"]:
                 sent, lost = (mean([g["messages"][key] for g in each]) for key in ("sent", "lost"))
                 notes.append(f"{number(sent, 0)} messages, {number(lost, 0)} lost")
+            if group["rpcs"]:
+                notes.append(_rpcs_text(each, mean))
             rows.append(
                 (
                     label,
@@ -266,6 +268,21 @@ def group_rows(summary: dict[str, Any], mean: Callable[[list[float]], float]) ->
                 )
             )
     return rows if any(r[5] for r in rows) or len({r[1] for r in rows}) > 1 else []
+
+
+def _rpcs_text(each: list[dict[str, Any]], mean: Callable[[list[float]], float]) -> str:
+    """Of an open loop what was offered stands before what was accepted."""
+
+    def of(key: str, scale: float, digits: int) -> str:
+        found = [g[key] for g in each if g[key] is not None]
+        return number(mean(found) * scale, digits) if found else ""
+
+    offered = of("rpc_offered_bps", 1e-9, 1)
+    rates = (
+        f"{offered} Gb/s offered, " if offered else ""
+    ) + f"{of('rpc_accepted_bps', 1e-9, 1)} Gb/s accepted"
+    latency = f"median {of('median_rpc_s', 1e6, 1)} µs, 99 % {of('p99_rpc_s', 1e6, 1)} µs"
+    return f"{of('rpcs', 1, 0)} RPCs: {latency}, {rates}"
 
 
 @dataclass(frozen=True)

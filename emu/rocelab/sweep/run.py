@@ -119,6 +119,7 @@ class _Display:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.tick([])
         self.bar.stop()
 
     def tick(self, running: Sequence[Point]) -> None:

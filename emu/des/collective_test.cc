@@ -8,35 +8,21 @@
 #include "emu/des/test_runs.h"
 #include "emu/runner/collective_metrics.h"
 #include "emu/runner/formula.h"
-#include "emu/runner/metrics.h"
-#include "emu/runner/scenario.h"
 
 namespace rocelab::des {
 namespace {
 
-struct Result {
-  RunPlan plan;
-  std::vector<FlowRecord> records;
-  bool complete = false;
+struct Result : FinishedRun {
+  using FinishedRun::FinishedRun;
   std::vector<CollectiveResult> collectives() const { return collectives_of(plan, records, nullptr); }
 };
 
 Result run_of(const std::string& keys, const std::string& label = "roce",
               const std::string& topology = "kind = \"star\"\nhosts = 4\n") {
-  const Scenario scenario =
-      parse_scenario("transport = \"" + label + "\"\n[topology]\n" + topology +
-                         "rate = \"40Gb/s\"\ndelay = \"2us\"\n[engine]\nlimit = \"1s\"\n"
-                         "[[workload]]\nkind = \"collective\"\n" +
-                         keys,
-                     "test.toml");
-  Result result{make_plan(scenario, scenario.settings.front(), 1), {}};
-  DesRun run(result.plan, {});
-  while (!run.advance(1000)) {
-  }
-  for (const FlowOutcome& flow : run.flows())
-    result.records.push_back({flow.id, flow.posted, flow.placed, flow.cqe, flow.status});
-  result.complete = run.complete();
-  return result;
+  return Result("transport = \"" + label + "\"\n[topology]\n" + topology +
+                "rate = \"40Gb/s\"\ndelay = \"2us\"\n[engine]\nlimit = \"1s\"\n"
+                "[[workload]]\nkind = \"collective\"\n" +
+                keys);
 }
 
 constexpr char kReduce[] = "operation = \"all-reduce\"\njitter = \"0us\"\nsize = \"400KB\"\n";

@@ -6,36 +6,22 @@
 #include <tuple>
 
 #include "emu/des/test_runs.h"
-#include "emu/runner/metrics.h"
 #include "emu/runner/rpc_metrics.h"
-#include "emu/runner/scenario.h"
 
 namespace rocelab::des {
 namespace {
 
-struct Result {
-  RunPlan plan;
-  std::vector<FlowRecord> records;
-  bool complete = false;
+struct Result : FinishedRun {
+  using FinishedRun::FinishedRun;
   RpcSums sums() const { return rpcs_of(plan, records, nullptr); }
 };
 
 Result run_of(const std::string& keys, const std::string& label = "roce+pfc") {
-  const Scenario scenario =
-      parse_scenario("transport = \"" + label +
-                         "\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"10Gb/s\"\n"
-                         "delay = \"2us\"\n[engine]\nlimit = \"1s\"\n[[workload]]\n"
-                         "kind = \"rpc\"\njitter = \"0us\"\n" +
-                         keys,
-                     "test.toml");
-  Result result{make_plan(scenario, scenario.settings.front(), 1), {}};
-  DesRun run(result.plan, {});
-  while (!run.advance(1000)) {
-  }
-  for (const FlowOutcome& flow : run.flows())
-    result.records.push_back({flow.id, flow.posted, flow.placed, flow.cqe, flow.status});
-  result.complete = run.complete();
-  return result;
+  return Result("transport = \"" + label +
+                "\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"10Gb/s\"\n"
+                "delay = \"2us\"\n[engine]\nlimit = \"1s\"\n[[workload]]\n"
+                "kind = \"rpc\"\njitter = \"0us\"\n" +
+                keys);
 }
 
 std::string one_client(const std::string& keys) {

@@ -63,7 +63,10 @@ namespace rocelab {
   X(Hop, hop,                                                                                               \
     "a delivery as it is kept: of every 16th PSN; at a switch `port`: ingress, `peer`: egress port")        \
   X(Carried, carried,                                                                                       \
-    "periodic, of a switch port's link; `bytes`: wire bytes so far, `mark`: 0 sent, 1 received")
+    "periodic, of a switch port's link; `bytes`: wire bytes so far, `mark`: 0 sent, 1 received")            \
+  X(Allowed, allowed,                                                                                       \
+    "with `congestion_control.trace_rates`: congestion control lets a queue pair send at `bytes` bit/s, "   \
+    "of wire bytes, from now on; `flow`: QPN (of a limiter that several share: of the first)")
 // clang-format on
 
 enum class TraceKind : std::uint8_t {

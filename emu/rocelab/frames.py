@@ -15,8 +15,8 @@ from rocelab import native
 from rocelab.model import Array, FlowPlan, FlowRecord, RunOutcome, RunPlan
 
 KINDS: tuple[str, ...] = tuple(name for name, _ in native.runner.TRACE_KINDS)  # base/trace.h
-DROP, PLACED, RETRANSMIT, SAMPLE, FAIR_RATE, RTT = (
-    KINDS.index(k) for k in ("drop", "placed", "retransmit", "sample", "fair_rate", "rtt")
+DROP, PLACED, RETRANSMIT, SAMPLE, FAIR_RATE, RTT, ALLOWED = (
+    KINDS.index(k) for k in ("drop", "placed", "retransmit", "sample", "fair_rate", "rtt", "allowed")
 )
 RETRANSMIT_BY_TIMEOUT = 1  # mark of a retransmit record; 0: by NAK or NACK
 

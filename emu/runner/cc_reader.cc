@@ -80,6 +80,7 @@ CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
   rocc.enabled = chosen.config.get<RoccRp>() != nullptr;
   check_mode(section, chosen.config, mode);
   read_rtt_segment(section, chosen.config);
+  chosen.config.trace_rates = section.boolean("trace_rates", false);
   section.finish();
   return chosen;
 }

@@ -101,6 +101,13 @@ TEST(CcReaderTest, RttsCanBeTakenWithoutCongestionControl) {
   EXPECT_EQ(settings(R"("irn+timely")", "")[0].nic.config.cc.timed_segment(), 16_KB);
 }
 
+TEST(CcReaderTest, RatesAreTracedWhereAsked) {
+  EXPECT_FALSE(settings(R"("irn+timely")", "")[0].nic.config.cc.trace_rates);
+  const auto s = settings(R"("irn", "irn+timely")", "[congestion_control]\ntrace_rates = true\n");
+  for (const Settings& each : s) EXPECT_TRUE(each.nic.config.cc.trace_rates);
+  EXPECT_FALSE(s[0].nic.config.cc.in_use()) << "there is nothing to trace";
+}
+
 TEST(CcReaderTest, IwarpIsTcpWithSlowStartAndWithoutBdpFc) {
   const auto s = settings(R"("iwarp", "irn")");
   const NicConfig& nic = s[0].nic.config;

@@ -30,6 +30,8 @@ class CcConfig {
   // RTTs are taken of so much data at a time, also for an algorithm that needs none; 0: not.
   Bytes rtt_segment;
 
+  bool trace_rates = false;  // a record of each rate that the algorithm sets
+
   // Chooses the algorithm A with its default parameters, which it returns.
   template <class A>
   typename A::Params& use() {

@@ -1,6 +1,7 @@
 #include "irn_provider/cc/cc_flow.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "irn_provider/cc/cc_algorithm.h"
@@ -15,16 +16,23 @@ std::unique_ptr<CongestionControl> make_algorithm(const CcConfig& config, const 
   return std::make_unique<Unpaced>(context.line_rate);
 }
 
+std::unique_ptr<CongestionControl> make_algorithm(const CcConfig& config, const CcContext& context,
+                                                  HeardRates::Hear hear) {
+  auto algorithm = make_algorithm(config, context);
+  if (!config.trace_rates || !hear) return algorithm;
+  return std::make_unique<HeardRates>(std::move(algorithm), std::move(hear));
+}
+
 Rate inside_bursts(Rate configured, Rate line) {
   return configured.bps() == 0 ? line : std::min(configured, line);
 }
 
 }  // namespace
 
-CcFlow::CcFlow(const CcConfig& config, const CcContext& context)
+CcFlow::CcFlow(const CcConfig& config, const CcContext& context, HeardRates::Hear hear)
     : needs_(config.needs()),
       line_(context.line_rate),
-      algorithm_(make_algorithm(config, context)),
+      algorithm_(make_algorithm(config, context, std::move(hear))),
       pacer_(context.line_rate, needs_.lazy_rate),
       path_mtu_(context.path_mtu),
       burst_rate_(inside_bursts(config.burst().rate, context.line_rate)),

@@ -10,6 +10,7 @@
 #include "irn_provider/cc/cc_config.h"
 #include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
+#include "irn_provider/cc/heard_rates.h"
 #include "irn_provider/cc/pacer.h"
 #include "irn_provider/cc/segment_clock.h"
 
@@ -36,7 +37,8 @@ struct CcReadMark {
 
 class CcFlow {
  public:
-  CcFlow(const CcConfig& config, const CcContext& context);  // precondition: config.in_use()
+  // `hear`: of each rate, where config.trace_rates. Precondition: config.in_use().
+  CcFlow(const CcConfig& config, const CcContext& context, HeardRates::Hear hear = {});
 
   void seed(const Rng& rng) { algorithm_->seed(rng); }  // before start()
   void start(Time now);  // the QP has been connected, or has another path: it may have READs under way

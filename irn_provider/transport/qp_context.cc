@@ -59,8 +59,19 @@ void QpContext::take_limiter(Time now) {
   if (shared && (cc = nic.limiters[host].lock())) return;
   CcConfig own = config.cc;
   if (!reliable()) own.rtt_segment = {};  // of what nobody acknowledges there are no RTTs
-  cc = std::make_shared<CcFlow>(own,
-                                CcContext{config.link_rate, attr.path_mtu, irn() ? config.irn.bdp_cap : 0});
+  // Not by this context: a shared limiter may outlive the QP.
+  const auto hear = [&nic = nic, flow = qpn.value](Rate rate, Time at) {
+    if (!nic.trace.wants(TraceKind::kAllowed)) return;
+    TraceRecord record;
+    record.time = at;
+    record.kind = TraceKind::kAllowed;
+    record.flow = flow;
+    record.bytes = static_cast<std::uint64_t>(rate.bps());
+    nic.trace.record(record);
+  };
+  const CcContext context{config.link_rate, attr.path_mtu, irn() ? config.irn.bdp_cap : 0};
+  cc =
+      own.trace_rates ? std::make_shared<CcFlow>(own, context, hear) : std::make_shared<CcFlow>(own, context);
   cc->seed(shared ? nic.rng.fork("hosts").fork(std::to_string(host))
                   : nic.rng.fork(std::to_string(qpn.value)));
   cc->start(now);

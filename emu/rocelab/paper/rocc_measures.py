@@ -181,13 +181,17 @@ _SETTLED_S = 2e-3  # of the rates that sources are told: from then on
 
 
 def _allowed(outcome: RunOutcome) -> Measured:
-    """Table 3.3 as its authors' simulator records it, while flows begin: of RoCC's channels each rate that they are told. What DCQCN's and HPCC's sources are allowed is in no trace."""
+    """Table 3.3 as its authors' simulator records it, while flows begin: each rate that RoCC's channels are told, and each that DCQCN and HPCC set."""
     scheme = scheme_of(outcome)
-    values: dict[tuple[str, str], float | None] = {}
+    end_s = max(f.posted_ps for f in outcome.flows if f.posted_ps is not None) / 1e12
     if scheme == "rocc":
-        end_s = max(f.posted_ps for f in outcome.flows if f.posted_ps is not None) / 1e12
-        told = traces.spread_of(*traces.told_mbps(outcome, _SETTLED_S, end_s))
-        values = {(scheme, "flow_rate"): told.mean, (scheme, "deviation"): told.deviation}
+        rates = traces.spread_of(*traces.told_mbps(outcome, _SETTLED_S, end_s))
+    else:
+        rates = traces.spread_of(traces.allowed_mbps(outcome, _SETTLED_S, end_s))
+    values: dict[tuple[str, str], float | None] = {
+        (scheme, "flow_rate"): rates.mean,
+        (scheme, "deviation"): rates.deviation,
+    }
     return Measured(values, [], {scheme: _notes(outcome, scheme)[scheme] | _tier_queues(outcome)})
 
 

@@ -158,6 +158,16 @@ def told_mbps(outcome: RunOutcome, begin_s: float, end_s: float) -> tuple[Array,
     return np.concatenate(rates), np.concatenate(told)
 
 
+def allowed_mbps(outcome: RunOutcome, begin_s: float, end_s: float) -> Array:
+    """Each rate that congestion control sets within this time, of all queue pairs: Mb/s (`congestion_control.trace_rates`)."""
+    rates = []
+    for records in frames.by_node(outcome, [h.name for h in outcome.plan.hosts]).values():
+        time = records["time_ps"] / 1e12
+        mine = records[(records["kind"] == frames.ALLOWED) & (time >= begin_s) & (time < end_s)]
+        rates.append(mine["bytes"] / 1e6)
+    return np.concatenate(rates)
+
+
 def queue_kb(outcome: RunOutcome, interface: str, begin_s: float, end_s: float) -> Spread:
     """Of the class-3 queue of this port, over time, from its samples."""
     samples = frames.samples_frame([outcome])

@@ -34,10 +34,10 @@ def jain(rates: Sequence[float]) -> float:
 
 
 def measured_half(outcome: RunOutcome) -> traces.Span:
-    """The second half of the time in which all flows are active."""
+    """The second half of the time in which all flows are active, which ends with the run at the latest."""
     posted = [f.posted_ps for f in outcome.flows if f.posted_ps is not None]
     placed = [f.placed_ps for f in outcome.flows if f.placed_ps is not None]
-    begin, end = max(posted) / 1e12, min(placed) / 1e12
+    begin, end = max(posted) / 1e12, min([*placed, outcome.end_ps]) / 1e12
     return traces.Span((begin + end) / 2, end, len(outcome.flows))
 
 
@@ -244,7 +244,11 @@ EXPERIMENTS: Mapping[str, Callable[[RunOutcome], Found]] = {
 }
 
 
+_AT_LIMIT = {"figure3.10"}  # rates are measured there: with much noise next to nothing arrives
+
+
 def measure(outcome: RunOutcome) -> Found:
     """By the scenario's name, as EXPERIMENTS has it."""
-    check_complete(outcome)
+    if outcome.plan.scenario not in _AT_LIMIT:
+        check_complete(outcome)
     return EXPERIMENTS[outcome.plan.scenario](outcome)

@@ -321,9 +321,9 @@ def _patched(ours: Values) -> list[Claim]:
             "Zhu et al., 4.3",
             "TIMELY's may stay apart: Jain's index",
             "",
-            "less than patched",
+            "TIMELY's below 99 % of patched",
             jain,
-            jain["TIMELY"] < jain["patched"],
+            jain["TIMELY"] < 0.99 * jain["patched"],
         ),
         together(
             "patched",

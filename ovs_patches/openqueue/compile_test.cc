@@ -276,6 +276,18 @@ TEST(CompileTest, SaysAtMostTwentyErrors) {
   EXPECT_EQ(Compiler()(text).diagnostics.size(), 20u);
 }
 
+// A return ends a line before a line feed alone.
+TEST(CompileTest, PlacesAreInsideTheirLine) {
+  for (const char* end : {"", "\r", "\r\r", "\r\n", "\r\r\n"}) {
+    PolicySource source;
+    source.files = {{"a.oq", std::string("q = Queue(") + end}};
+    const CompiledPolicy compiled = compile_policy(source, SwitchConfig{}, std::vector<PortConfig>(2));
+    ASSERT_FALSE(compiled.diagnostics.empty());
+    for (const PolicyDiagnostic& one : compiled.diagnostics)
+      EXPECT_LE(static_cast<std::size_t>(one.column), one.line_text.size() + 1) << one.text;
+  }
+}
+
 TEST(CompileTest, ASwitchOrAProgramThatIsMissingIsSaid) {
   Compiler compile;
   compile.ports.clear();

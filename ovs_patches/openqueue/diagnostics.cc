@@ -63,7 +63,7 @@ std::uint32_t Diagnostics::add_file(std::string name, const std::string& text) {
   while (begin <= text.size()) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     std::size_t length = end - begin;
-    if (length > 0 && text[end - 1] == '\r') --length;
+    if (end < text.size() && length > 0 && text[end - 1] == '\r') --length;  // of CR LF, no other
     file.lines.push_back(text.substr(begin, length));
     begin = end + 1;
   }

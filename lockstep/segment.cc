@@ -147,6 +147,8 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
   copy_text(h.run_id, plan.run_id, "run id");
   copy_text(h.trace_dir, plan.trace_dir, "trace folder");
   copy_text(h.pcap_dir, plan.pcap_dir, "pcap folder");
+  copy_text(h.schedule, plan.schedule, "path of a recorded schedule");
+  copy_text(h.schedule_key, plan.schedule_key, "key of a recorded schedule");
   h.seed = plan.world.seed;
   const Duration lookahead = lookahead_of(plan.world.view());
   h.lookahead_ps = lookahead.ps();

@@ -76,7 +76,10 @@ struct Header {
                 switch_offset = 0, port_offset = 0, link_change_offset = 0, policy_offset = 0,
                 port_result_offset = 0, service_port_offset = 0;
   char trace_dir[128] = {};  // where event files go; empty: none
-  char pcap_dir[128] = {};   // where the switches write their pcapng files; empty: none
+  // The recorded schedule that NICs replay (emu/record/schedule.h), and its key; empty: none.
+  char schedule[1024] = {};
+  char schedule_key[64] = {};
+  char pcap_dir[128] = {};  // where the switches write their pcapng files; empty: none
   // --- the clock
   alignas(128) std::atomic<std::int64_t> committed_ps{0};  // everything before this instant is decided
   alignas(128) std::atomic<std::uint32_t> pending{
@@ -136,6 +139,7 @@ struct SegmentPlan : LiveSettings {
   std::string run_id;
   std::string trace_dir;
   std::string pcap_dir;
+  std::string schedule, schedule_key;
   bool reserve = false;  // memory for all of it is taken at once: nobody dies of a bus error later
 };
 

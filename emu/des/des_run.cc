@@ -113,14 +113,10 @@ void DesRun::finish() {
 
 // Mittal, 5.1.1.
 void DesRun::check_replay() const {
-  const std::string original = plan_.original->label;
   std::uint64_t drops = 0;
   for (std::uint32_t p = 0; p < plan_.world.ports.size(); ++p) drops += port_counters(p).drops;
-  if (drops > 0)
-    throw std::runtime_error("in the replay of " + original + " " + std::to_string(drops) +
-                             " frames were dropped, and nothing may be: raise switch.lossy_buffer");
-  if (const std::string problem = replay_->problem(); !problem.empty())
-    throw std::runtime_error("this is no replay of " + original + ": " + problem);
+  const std::string problem = replay_->differences().problem(plan_.original->label, drops);
+  if (!problem.empty()) throw std::runtime_error(problem);
 }
 
 std::vector<FlowOutcome> DesRun::flows() const {

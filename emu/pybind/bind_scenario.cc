@@ -271,6 +271,8 @@ void bind_scenario(py::module_& m) {
       .def_property_readonly(
           "is_original", [](const RunPlan& plan) { return plan.exact_starts && !plan.original; },
           "Another label of its scenario replays it.")
+      .def_readonly("exact_starts", &RunPlan::exact_starts,
+                    "Flows start at whole nanoseconds, whatever the program has waited for.")
       .def_property_readonly("threads", [](const RunPlan& plan) { return plan.settings.engine.threads; })
       .def(
           "measures",

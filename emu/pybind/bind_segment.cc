@@ -3,6 +3,7 @@
 #include <bit>
 #include <optional>
 
+#include "emu/des/des_run.h"
 #include "emu/pybind/bindings.h"
 #include "emu/runner/plan.h"
 #include "lockstep/segment.h"
@@ -19,7 +20,9 @@ namespace {
 
 Segment create_segment(const RunPlan& plan, const std::string& path, const std::string& run_id,
                        const std::string& trace_dir, const std::string& pcap_dir,
-                       std::optional<std::uint32_t> expected_participants, bool reserve) {
+                       std::optional<std::uint32_t> expected_participants, bool reserve,
+                       const ScheduleFile& schedule) {
+  if (plan.original) Schedule::open(schedule);  // for the line that it throws
   lockstep::SegmentPlan segment;
   static_cast<LiveSettings&>(segment) = plan.live;
   segment.world = plan.world;
@@ -27,6 +30,8 @@ Segment create_segment(const RunPlan& plan, const std::string& path, const std::
   segment.trace_dir = trace_dir;
   segment.pcap_dir = pcap_dir;
   if (expected_participants) segment.expected_participants = *expected_participants;
+  segment.schedule = schedule.path;
+  segment.schedule_key = schedule.key;
   segment.reserve = reserve;
   return Segment::create(path, segment);
 }
@@ -70,6 +75,14 @@ py::list ports(const Segment& segment) {
                          "switch"_a = segment.switches()[port.switch_index].name, "counters"_a = all));
   }
   return list;
+}
+
+std::string replay_problem(const Segment& segment, const std::string& original) {
+  ReplayDifferences all;
+  for (const lockstep::VfSlot& vf : segment.vfs()) all += vf.result.replay;
+  std::uint64_t drops = 0;
+  for (const PortResult& port : segment.port_results()) drops += port.counters.drops;
+  return all.problem(original, drops);
 }
 
 // Where the clock stops next; None: nowhere. If time stands for the last stop it goes on.
@@ -132,11 +145,15 @@ void bind_segment(py::module_& m) {
       .def_property_readonly("total_bytes", [](const Segment& s) { return s.header().total_bytes; })
       .def_property_readonly("stop_due", [](const Segment& s) { return s.header().stop_due.load() != 0; })
       .def("stop_at", stop_at, "at_ps"_a)
+      .def("replay_problem", replay_problem, "original"_a,
+           "Of a run that is over: why it is no replay of `original`; empty: it is one.")
       .def_property_readonly("vfs", vfs)
       .def_property_readonly("ports", ports);
   m.def("create_segment", create_segment, "plan"_a, "path"_a, "run_id"_a, "trace_dir"_a = "",
         "pcap_dir"_a = "", "expected_participants"_a = py::none(), "reserve"_a = false,
-        "Makes the run's shared memory, with `reserve` all of its pages; raises RuntimeError.");
+        "schedule"_a = ScheduleFile(),
+        "Makes the run's shared memory, with `reserve` all of its pages; raises RuntimeError. `schedule`: "
+        "of a plan with an original, what that one recorded.");
   m.def(
       "open_segment", [](const std::string& path) { return Segment::open(path); }, "path"_a);
 }

@@ -24,9 +24,9 @@ PYBIND11_MODULE(_rocelab, m) {
   m.attr("TRACE_KINDS") = kinds;
   rocelab::python::bind_scenario(m);
   rocelab::python::bind_document(m);
-  rocelab::python::bind_segment(m);
   rocelab::python::bind_metrics(m);
-  rocelab::python::bind_des(m);
+  rocelab::python::bind_des(m);  // whose ScheduleFile bind_segment() has as a default
+  rocelab::python::bind_segment(m);
   rocelab::python::bind_policy(m);
   rocelab::python::bind_cost(m);
 }

@@ -185,10 +185,10 @@ Replayed ScheduleReplay::departs(const Packet& packet, Time now) {
   const auto original = schedule_.find(key, packet.roce.psn);
   const auto least = schedule_.least(key, packet.frame_length);
   if (!original || !least) {
-    ++strange_;
+    ++differences_.strange;
     return {Time::zero(), Duration::from_ps(Slack::kMost), {}};
   }
-  moved_ += left_[original->number] || original->in != now;
+  differences_.moved += left_[original->number] || original->in != now;
   left_[original->number] = true;
   return {original->out, original->out - now - *least, original->hops};
 }
@@ -198,19 +198,11 @@ void ScheduleReplay::arrives(const Packet& packet, Time now) {
   const auto original = schedule_.find(key, packet.roce.psn);
   const auto least = schedule_.least(key, packet.frame_length);
   if (!original || !least) {
-    ++strange_;
+    ++differences_.strange;
     return;
   }
-  early_ += now < original->in + *least;
-  unequal_ += (now - original->out).ps() != -PacketPool::slack(packet).current;
-}
-
-std::string ScheduleReplay::problem() const {
-  if (moved_ + strange_ + early_ + unequal_ == 0) return {};
-  return std::to_string(moved_) + " packets left their NICs at another instant, " + std::to_string(strange_) +
-         " are not those of the original, " + std::to_string(early_) +
-         " came sooner than over an idle network, and of " + std::to_string(unequal_) +
-         " the lateness is not the slack that is left";
+  differences_.early += now < original->in + *least;
+  differences_.unequal += (now - original->out).ps() != -PacketPool::slack(packet).current;
 }
 
 }  // namespace rocelab

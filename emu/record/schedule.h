@@ -20,6 +20,7 @@
 #include "base/psn.h"
 #include "base/replay_port.h"
 #include "base/units.h"
+#include "emu/world/replay_differences.h"
 
 namespace rocelab {
 
@@ -94,13 +95,12 @@ class ScheduleReplay final : public ReplayPort {
   explicit ScheduleReplay(const Schedule& schedule) : schedule_(schedule), left_(schedule.packets()) {}
   Replayed departs(const Packet& packet, Time now) override;
   void arrives(const Packet& packet, Time now) override;
-  // The first thing that is not so, in a line that begins with "packets"; empty: all is.
-  std::string problem() const;
+  const ReplayDifferences& differences() const { return differences_; }
 
  private:
   const Schedule& schedule_;
   std::vector<bool> left_;
-  std::uint64_t moved_ = 0, strange_ = 0, early_ = 0, unequal_ = 0;
+  ReplayDifferences differences_;
 };
 
 }  // namespace rocelab

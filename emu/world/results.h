@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "emu/link/link_counters.h"
+#include "emu/world/replay_differences.h"
 #include "irn_provider/cm/cm_counters.h"
 #include "irn_provider/transport/counters.h"
 #include "ovs_patches/switch_model/counters.h"
@@ -24,6 +25,7 @@ struct NicResult {
   cm::CmCounters cm_counters;             // of its connection manager, if it has one
   std::array<std::uint8_t, 32> digest{};  // of its hashed trace records
   std::uint64_t records = 0;
+  ReplayDifferences replay;  // of a run that replays another
 };
 
 }  // namespace rocelab

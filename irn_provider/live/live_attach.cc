@@ -31,10 +31,21 @@ void LockstepProcess::Impl::leave() {
   if (slot.hold.exchange(0) != 0) announce(segment.header());
 }
 
+namespace {
+
+// That the host's NICs are to replay.
+std::optional<Schedule> schedule_of(const Segment& segment, const HostEntry& host) {
+  if (!host.nic.slack.replays()) return std::nullopt;
+  return Schedule::open({segment.header().schedule, segment.header().schedule_key});
+}
+
+}  // namespace
+
 std::unique_ptr<LockstepProcess> LockstepProcess::join(const char* path, const char* host_name) {
   Segment segment = Segment::open(path);
   const HostEntry* host = find_machine(segment.hosts(), host_name);
   if (host == nullptr) throw std::runtime_error(std::string("the run has no host '") + host_name + "'");
+  std::optional<Schedule> schedule = schedule_of(segment, *host);
   const auto host_index = static_cast<std::uint32_t>(host - segment.hosts().data());
   const std::uint32_t vf = lockstep::claim_vf(segment, host_index);
   if (vf == lockstep::kNoSlot && segment.vfs()[host_index * segment.header().vfs_per_host].gateway != 0)
@@ -45,7 +56,7 @@ std::unique_ptr<LockstepProcess> LockstepProcess::join(const char* path, const c
                              std::to_string(segment.header().vfs_per_host) +
                              " virtual functions are in use by other programs; end one, or raise nic.vfs");
   std::unique_ptr<LockstepProcess> process(
-      new LockstepProcess(std::make_unique<Impl>(std::move(segment), host_index, vf)));
+      new LockstepProcess(std::make_unique<Impl>(std::move(segment), std::move(schedule), host_index, vf)));
   Impl& impl = *process->impl_;
   remember_runtime_text();
   {

@@ -29,7 +29,8 @@ std::string event_path(const lockstep::Segment& segment, const HostEntry& host, 
 
 }  // namespace
 
-LiveNic::LiveNic(const lockstep::Segment& segment, std::uint32_t host, std::uint32_t vf)
+LiveNic::LiveNic(const lockstep::Segment& segment, const Schedule* schedule, std::uint32_t host,
+                 std::uint32_t vf)
     : segment_(segment),
       host_(segment.hosts()[host]),
       slot_(segment.vfs()[vf]),
@@ -46,6 +47,7 @@ LiveNic::LiveNic(const lockstep::Segment& segment, std::uint32_t host, std::uint
       earlier_(slot_.result.counters) {
   trace_.set_on_failure([this](const std::string& why) { give_up(host_, why.c_str()); });
   nic_.set_first_qpn(slot_.next_qp);
+  if (schedule != nullptr) nic_.use_replay(replay_.emplace(*schedule));
   nic_.expect_link_changes(link_changes_at(segment.link_changes(), host_.port),
                            Time::from_ps(segment.header().committed_ps.load()));
   if (host_.nic.cc.needs().feedback)
@@ -159,6 +161,7 @@ void LiveNic::send(PacketRef packet, Time due) {
 void LiveNic::publish_counters() {
   slot_.result.counters = earlier_ + nic_.counters() + edge_.counters();
   slot_.next_qp = nic_.next_qp();
+  if (replay_) slot_.result.replay = replay_->differences();
 }
 
 void LiveNic::finish() {

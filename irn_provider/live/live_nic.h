@@ -4,10 +4,12 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <utility>
 
 #include "base/packet.h"
 #include "emu/record/host_trace.h"
+#include "emu/record/schedule.h"
 #include "irn_provider/live/packet_edge.h"
 #include "irn_provider/live/port_turn.h"
 #include "irn_provider/nic/nic.h"
@@ -19,8 +21,9 @@ namespace rocelab {
 
 class LiveNic {
  public:
-  // `segment` outlives it. `vf`: index of the slot, which this process owns.
-  LiveNic(const lockstep::Segment& segment, std::uint32_t host, std::uint32_t vf);
+  // `segment` outlives it, and so does `schedule`, which the NIC replays (null: none). `vf`: index of the
+  // slot, which this process owns.
+  LiveNic(const lockstep::Segment& segment, const Schedule* schedule, std::uint32_t host, std::uint32_t vf);
 
   Nic& nic() { return nic_; }
   Time now() const { return port_.now(); }
@@ -71,6 +74,7 @@ class LiveNic {
   PacketPool pool_;
   ProcessMemory memory_;
   HostTrace trace_;
+  std::optional<ScheduleReplay> replay_;
   Nic nic_;
   NicPort port_;
   PacketEdge edge_;

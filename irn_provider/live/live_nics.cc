@@ -2,9 +2,10 @@
 
 namespace rocelab {
 
-LiveNics::LiveNics(const lockstep::Segment& segment, const std::vector<std::uint32_t>& slots) {
+LiveNics::LiveNics(const lockstep::Segment& segment, const Schedule* schedule,
+                   const std::vector<std::uint32_t>& slots) {
   for (const std::uint32_t slot : slots)
-    nics_.push_back(std::make_unique<LiveNic>(segment, segment.vfs()[slot].host, slot));
+    nics_.push_back(std::make_unique<LiveNic>(segment, schedule, segment.vfs()[slot].host, slot));
 }
 
 Time LiveNics::next_event() {

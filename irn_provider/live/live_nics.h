@@ -15,8 +15,10 @@ namespace rocelab {
 
 class LiveNics {
  public:
-  // `slots`: indices of the VFs, which this process owns, the lead's first. `segment` outlives it.
-  LiveNics(const lockstep::Segment& segment, const std::vector<std::uint32_t>& slots);
+  // `slots`: indices of the VFs, which this process owns, the lead's first. `segment` outlives it, and so
+  // does `schedule` (LiveNic).
+  LiveNics(const lockstep::Segment& segment, const Schedule* schedule,
+           const std::vector<std::uint32_t>& slots);
 
   std::size_t size() const { return nics_.size(); }
   LiveNic& operator[](std::size_t nic) { return *nics_[nic]; }

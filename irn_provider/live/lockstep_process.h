@@ -107,20 +107,23 @@ class LockstepProcess final : public LiveProcess {
 };
 
 struct LockstepProcess::Impl {
-  Impl(lockstep::Segment&& s, std::uint32_t host_index, std::uint32_t vf_index)
+  Impl(lockstep::Segment&& s, std::optional<Schedule>&& replayed, std::uint32_t host_index,
+       std::uint32_t vf_index)
       : segment(std::move(s)),
+        schedule(std::move(replayed)),
         host(segment.hosts()[host_index]),
         name(machine_name(host)),
         vf(vf_index),
         slot(segment.vfs()[vf_index]),
-        nics(segment, segment.slots_of(vf_index)),
+        nics(segment, schedule ? &*schedule : nullptr, segment.slots_of(vf_index)),
         port(segment, vf_index),
         owner(static_cast<std::uint32_t>(getpid())),
         seq(slot.grant_seq.load()) {}
 
   // --- set once
   lockstep::Segment segment;
-  const HostEntry& host;  // its first NIC
+  const std::optional<Schedule> schedule;  // that its NICs replay
+  const HostEntry& host;                   // its first NIC
   const std::string name;
   const std::uint32_t vf;  // the first NIC's; those of the others follow it
   lockstep::VfSlot& slot;

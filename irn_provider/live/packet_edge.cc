@@ -76,6 +76,7 @@ PacketRef PacketEdge::parse_roce(std::span<std::byte> bytes, IcrcCheck check, Ti
   if (is_multicast(frame->address.dst_gid) != to_group)
     return bad_frame(bytes.size(), FrameError::kGroup, when);
   packet->kind = packet_kind(frame->roce.opcode);
+  packet->dst = NodeId{host_.node};
   packet->frame_length = frame->layout.length + shim;
   packet->payload = frame->payload.data();
   packet->payload_length = static_cast<std::uint32_t>(frame->payload.size());

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rocelab.errors import RocelabError
 from rocelab.live.client import SessionClient, SessionError
-from rocelab.live.engine import LiveEngine, refuse_virtual_only
+from rocelab.live.engine import LiveEngine
 from rocelab.live.ovs import STDERR_VARIABLE, Ovs, OvsError
 from rocelab.scenario import make_plans, read_scenario
 
@@ -115,16 +115,3 @@ def test_a_start_that_fails_leaves_nothing_for_the_next_to_stumble_over(
             with pytest.raises(RocelabError, match="the topology could not be built: no database"):
                 engine.execute(plan)
     assert found == [[], []]
-
-
-def test_replays_by_any_law_are_for_virtual_time() -> None:
-    refused = []
-    for plan in make_plans(read_scenario(ROOT / "tests/same/scenarios/lstf_replay.toml")):
-        try:
-            refuse_virtual_only(plan)
-        except RocelabError as error:
-            assert str(error).startswith(
-                f"{plan.label} replays another label (slack.of), which is for virtual time"
-            )
-            refused.append(plan.label)
-    assert refused == ["roce,lstf", "roce,lstf-preempt", "roce,priorities", "roce,omniscient"]

@@ -11,6 +11,8 @@ import pytest
 from rocelab import native, results
 from rocelab.des.engine import DesEngine
 from rocelab.errors import RocelabError
+from rocelab.live.commands import keep
+from rocelab.live.engine import create_segment
 from rocelab.model import RunOutcome
 from rocelab.recordings import Recordings
 from rocelab.scenario import make_plans, plan_of, read_scenario
@@ -84,6 +86,31 @@ def test_a_schedule_of_another_run_is_refused(tmp_path: Path) -> None:
     mine.rename(other)
     with pytest.raises(RocelabError, match="it is the schedule of another run"):
         DesEngine(recordings=recordings).execute(plan_of(scenario, "roce,lstf", 2))
+
+
+def test_the_live_engine_refuses_a_replay_without_its_recording_or_with_another_runs(tmp_path: Path) -> None:
+    scenario = read_scenario(SCENARIO)
+    replay = plan_of(scenario, "roce,lstf", 1)
+    segment = tmp_path / "segment"
+    with pytest.raises(RocelabError, match="the recorded schedule: No such file"):
+        create_segment(replay, segment, "run-1")
+    recorded = Recordings(tmp_path).of(replay.native)
+    (file,) = tmp_path.glob("*.schedule")
+    other = native.runner.ScheduleFile(str(file), "of another run")
+    with pytest.raises(RocelabError, match="it is the schedule of another run"):
+        create_segment(replay, segment, "run-1", schedule=other)
+    assert not segment.exists()
+    made = create_segment(replay, segment, "run-1", schedule=recorded)
+    assert made.replay_problem("roce,random") == ""
+    create_segment(plan_of(scenario, "roce,random", 1), tmp_path / "original", "run-1")
+
+
+def test_programs_of_ones_own_replay_nothing() -> None:
+    scenario = read_scenario(SCENARIO)
+    with pytest.raises(
+        RocelabError, match="roce,lstf replays the packets of another label .* use `./rocelab run`"
+    ):
+        keep(scenario, plan_of(scenario, "roce,lstf", 1))
 
 
 def test_a_change_of_the_original_is_another_recording(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ constexpr char kUsage[] =
     "  --traffic-class N   (0)\n"
     "  --depth N           messages posted ahead per QP (64)\n"
     "  --recv-depth N      receives posted ahead per QP, SEND flows (256)\n"
+    "  --exact-starts      flows start at their nanosecond, not up to one late, whatever came meanwhile\n"
     "  --epoch-delay NS    from the latest clock of all processes to start time 0 (0)\n"
     "  --setup-timeout S   to connect to all peers (60)\n"
     "  --leave-timeout S   to wait for peers when our own flows are over (2)\n";
@@ -66,6 +67,7 @@ enum Id {
   kTrafficClass,
   kDepth,
   kRecvDepth,
+  kExactStarts,
   kEpochDelay,
   kSetupTimeout,
   kLeaveTimeout,
@@ -87,6 +89,7 @@ constexpr option kOptions[] = {
     {"traffic-class", required_argument, nullptr, kTrafficClass},
     {"depth", required_argument, nullptr, kDepth},
     {"recv-depth", required_argument, nullptr, kRecvDepth},
+    {"exact-starts", no_argument, nullptr, kExactStarts},
     {"epoch-delay", required_argument, nullptr, kEpochDelay},
     {"setup-timeout", required_argument, nullptr, kSetupTimeout},
     {"leave-timeout", required_argument, nullptr, kLeaveTimeout},
@@ -148,6 +151,9 @@ void take(Command& c, int id, const char* text) {
       break;
     case kRecvDepth:
       r.transfer.recv_depth = to_integer<int>("--recv-depth", text, 1, 16'384);
+      break;
+    case kExactStarts:
+      r.exact_starts = true;
       break;
     case kEpochDelay:
       r.epoch_delay_ns = to_integer<std::int64_t>("--epoch-delay", text, 0, 1'000'000'000'000);

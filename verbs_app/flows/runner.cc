@@ -144,6 +144,7 @@ void Runner::agree_on_epoch() {
 
 void Runner::run() {
   open_device();
+  if (options_.exact_starts) timer_.emplace();
   connect_qps();
   agree_on_epoch();  // nobody goes on before everybody's QPs are ready
   for (std::uint32_t slot = 0; slot < transfers_.size(); ++slot) {
@@ -225,11 +226,8 @@ void Runner::wait_for_clock() {
   if (unfinished_ == starts_.timed_left()) return sleep_until(due);  // nothing is under way
   ask_for_event();
   if (poll() > 0) return;
-  const std::int64_t left = due - monotonic_ns();
-  if (left <= 0) return;
-  const timespec timeout{.tv_sec = left / kNsPerSecond, .tv_nsec = left % kNsPerSecond};
-  pollfd p{.fd = rdma_->channel()->fd, .events = POLLIN, .revents = 0};
-  if (ppoll(&p, 1, &timeout, nullptr) > 0) {
+  if (due <= monotonic_ns()) return;
+  if (completes_before(due)) {
     ibv_cq* cq = nullptr;
     void* context = nullptr;
     if (ibv_get_cq_event(rdma_->channel(), &cq, &context) == 0) ibv_ack_cq_events(cq, 1);
@@ -237,6 +235,20 @@ void Runner::wait_for_clock() {
     poll();
   }
   look_at_peers();
+}
+
+// Waits until one of them. True: there is an event of the channel.
+bool Runner::completes_before(std::int64_t due) {
+  pollfd waited[] = {{.fd = rdma_->channel()->fd, .events = POLLIN, .revents = 0},
+                     {.fd = -1, .events = POLLIN, .revents = 0}};
+  if (timer_) {
+    timer_->set(due);
+    waited[1].fd = timer_->fd();
+    return ppoll(waited, 2, nullptr, nullptr) > 0 && waited[0].revents != 0;
+  }
+  const std::int64_t left = due - monotonic_ns();
+  const timespec timeout{.tv_sec = left / kNsPerSecond, .tv_nsec = left % kNsPerSecond};
+  return ppoll(waited, 1, &timeout, nullptr) > 0;
 }
 
 int Runner::poll() {

@@ -11,11 +11,13 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "verbs_app/common/rdma.h"
+#include "verbs_app/common/timer.h"
 #include "verbs_app/flows/alarms.h"
 #include "verbs_app/flows/flow_list.h"
 #include "verbs_app/flows/lifetimes.h"
@@ -34,6 +36,8 @@ struct RunOptions {
   int setup_timeout_s = 60;
   double leave_timeout_s = 2;  // waiting for peers after our own flows are over
   bool verify = false;
+  // A timeout of ppoll has whole nanoseconds from now on, and so may end up to one late. A timer does not.
+  bool exact_starts = false;
 };
 
 class Runner {
@@ -63,6 +67,7 @@ class Runner {
   }
   void live_on(const Lifetimes::Due& due);
   void wait_for_clock();
+  bool completes_before(std::int64_t due);
   void ask_for_event();
   void arm(std::uint32_t slot);  // with the time at which the transfer wants the clock
   void on_alarm(Transfer& t, std::int64_t now);
@@ -93,6 +98,7 @@ class Runner {
   std::size_t unfinished_ = 0;  // transfers that will end with a completion of ours
   std::int64_t epoch_ = 0, epoch_date_ = 0;
   std::int64_t last_look_ = 0;
+  std::optional<Timer> timer_;  // with exact_starts
   std::vector<std::string> missing_;
 };
 

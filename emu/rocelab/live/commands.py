@@ -103,6 +103,10 @@ def keep(
 ) -> Kept:
     """Builds a plan's topology. With `stay` it is there until `down`; without, it ends with this process, too."""
     _check_programs(plan, programs)
+    if plan.native.original is not None:
+        raise RocelabError(
+            f"{plan.label} replays the packets of another label (slack.of), and programs of your own send others: use `./rocelab run`, or another --label"
+        )
     directory = RunDirectory.create()
     captures = (out or Path("out") / scenario.name).absolute() / "pcap" / directory.run_id if pcap else None
     try:

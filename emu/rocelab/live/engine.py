@@ -10,6 +10,7 @@ import re
 import shutil
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -32,6 +33,8 @@ from rocelab.live.usage import Usage
 from rocelab.model import TRACE_DTYPE, FidelityInputs, HostPlan, RunOutcome, RunPlan, end_ps
 from rocelab.processes import is_stopped
 from rocelab.progress import Flushes, Progress, Report
+from rocelab.recordings import Recordings
+from rocelab.scratch import scratch_folder
 
 _POLL_SECONDS = 0.02
 _MORE_SHM = "traces go there: give it more (mount -o remount,size=1G; docker run --shm-size 1g), and repeat the command"
@@ -48,6 +51,8 @@ class LiveEngine:
         self.session: SessionClient | None = None
         self.layout: Layout | None = None
         self.runs = 0
+        self.recordings: Recordings | None = None  # from the first replay on
+        self.scratch = ExitStack()
 
     def __enter__(self) -> LiveEngine:
         return self
@@ -61,12 +66,13 @@ class LiveEngine:
         try:
             self._end_session()
         finally:
+            self.scratch.close()
             self.directory.remove()
 
     def execute(self, plan: RunPlan, out: Path | None = None, pcap: bool = False) -> RunOutcome:
         """One run. What goes wrong in it is in the outcome's `error`, with what there is; a topology that cannot be built raises."""
-        refuse_virtual_only(plan)
         self.report(Progress(plan, "start"))
+        schedule = self._schedule_of(plan)
         session = self._session_for(plan)
         self.runs += 1
         run = _Run(
@@ -75,6 +81,7 @@ class LiveEngine:
             self.directory,
             f"run{self.runs}",
             (out / "pcap" / plan.name) if pcap and out else None,
+            schedule,
         )
         try:
             return run.execute(self.report, self.flushes)
@@ -87,6 +94,17 @@ class LiveEngine:
             run.remove()
             if run.broken:
                 self._end_session()
+
+    def _schedule_of(self, plan: RunPlan) -> Any:
+        """Of what it replays: recorded in virtual time, which gives the live engine's schedule to the picosecond."""
+        if plan.native.original is None:
+            return native.runner.ScheduleFile()
+        if self.recordings is None:
+            self.recordings = Recordings(self.scratch.enter_context(scratch_folder()))
+        try:
+            return self.recordings.of(plan.native)
+        except RuntimeError as e:
+            raise RocelabError(f"{plan.label}, seed {plan.seed}: {e}") from e
 
     def _session_for(self, plan: RunPlan) -> SessionClient:
         layout = layout_of(plan)
@@ -110,13 +128,6 @@ class LiveEngine:
     def _empty_directory(self) -> None:
         shutil.rmtree(self.directory.tmp, ignore_errors=True)
         self.directory.tmp.mkdir(mode=0o700)
-
-
-def refuse_virtual_only(plan: RunPlan) -> None:
-    if plan.native.original is not None:
-        raise RocelabError(
-            f"{plan.label} replays another label (slack.of), which is for virtual time: run it with --engine des"
-        )
 
 
 def start_session(directory: RunDirectory, layout: Layout, stay: bool = False) -> SessionClient:
@@ -143,13 +154,22 @@ def create_segment(
     pcap: str = "",
     participants: int = 0,
     reserve: bool = False,
+    schedule: Any = None,
 ) -> Any:
     """The shared memory of one run. `traces`, `pcap`: folders, or none; `participants`: for whom time waits before it begins. `reserve`: all
-    of it, for programs that nobody watches, which would die of a bus error where none is left later."""
+    of it, for programs that nobody watches, which would die of a bus error where none is left later. `schedule`: the file (native) that a replay's NICs read.
+    """
     check_not_full(path.parent, _MORE_SHM)  # a page that is not there is a bus error
     try:
         return native.runner.create_segment(
-            plan.native, str(path), run_id, traces, pcap, participants, reserve
+            plan.native,
+            str(path),
+            run_id,
+            traces,
+            pcap,
+            participants,
+            reserve,
+            schedule or native.runner.ScheduleFile(),
         )
     except RuntimeError as e:
         raise RocelabError(str(e)) from e
@@ -170,7 +190,13 @@ class _Run:
     """One run plan: segment, programs, traces."""
 
     def __init__(
-        self, plan: RunPlan, session: SessionClient, directory: RunDirectory, name: str, pcap: Path | None
+        self,
+        plan: RunPlan,
+        session: SessionClient,
+        directory: RunDirectory,
+        name: str,
+        pcap: Path | None,
+        schedule: Any,
     ) -> None:
         self.plan = plan
         self.session = session
@@ -179,6 +205,7 @@ class _Run:
         self.dir.mkdir()
         self.path = self.dir / "segment"
         self.pcap = pcap
+        self.schedule = schedule
         self.broken = False  # the session cannot be used again
         self.programs: dict[str, int] = {}
         self.usage = Usage()
@@ -214,7 +241,9 @@ class _Run:
             self.pcap.mkdir(parents=True, exist_ok=True)
         pcap = str(self.pcap.resolve()) if self.pcap else ""
         participants = self.plan.expected_participants
-        return create_segment(self.plan, self.path, self.run_id, str(self.dir), pcap, participants)
+        return create_segment(
+            self.plan, self.path, self.run_id, str(self.dir), pcap, participants, schedule=self.schedule
+        )
 
     def _check_disks(self) -> None:
         check_not_full(self.dir.parent.parent, _MORE_SHM)
@@ -243,6 +272,7 @@ class _Run:
             ]
             argv += ["--device", ",".join(f"rocelab{nic.nic}" for nic in nics), "--gid-index", "1"]
             argv += ["--mtu", str(plan.path_mtu), "--verify"]
+            argv += ["--exact-starts"] if plan.native.exact_starts else []
             argv += ["--timeout", str(plan.verbs_timeout), "--retry-cnt", str(plan.verbs_retry_cnt)]
             argv += ["--out", str(self.dir / f"{machine}.json")]
             env = host_environment(self.run_id, self.path, machine)
@@ -285,6 +315,16 @@ class _Run:
                 return self._failures(statuses) or self._stall(segment, now)
             time.sleep(_POLL_SECONDS)
 
+    def _replay_problem(self, segment: Any) -> str | None:
+        """Why a replay is none."""
+        original = self.plan.native.original
+        if original is None:
+            return None
+        problem: str = segment.replay_problem(original.scalars["label"])
+        if problem and segment.detaches + segment.late_frames > 0:
+            problem += f"; time went on {segment.detaches} times without a program that the machine held up: repeat the run"
+        return problem or None
+
     def _stall(self, segment: Any, now: int) -> str:
         seconds = f"{_STALL_SECONDS:.0f} s of wall time"
         there = {v["host"].partition(".")[0] for v in segment.vfs if v["pid"] != 0}
@@ -321,7 +361,7 @@ class _Run:
                 digests.append(bytes.fromhex(text))  # not a part of one: of a switch process that was killed
         events = {p.stem: np.fromfile(p, dtype=TRACE_DTYPE) for p in sorted(self.dir.glob("*.events"))}
         flows = read_records(self.plan.flows, {h: self.dir / f"{h}.json" for h in self.programs}, events)
-        error = error or incomplete(self.plan.flows, flows)
+        error = error or incomplete(self.plan.flows, flows) or self._replay_problem(segment)
         outcome = RunOutcome(
             plan=self.plan,
             flows=flows,

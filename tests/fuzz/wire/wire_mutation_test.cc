@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 
 #include "base/rng.h"
 #include "base/wire/clcm.h"
@@ -43,15 +44,58 @@ Shim shim_of(unsigned parts) {
     times.schedule = parts % 2 == 0;
     shim.part<HopTimesPart>() = HopTimesPart{times};
   }
+  if ((parts & 64) != 0) shim.part<RcpRequest>() = RcpRequest{{40'000'000, 123}};
+  if ((parts & 128) != 0) shim.part<RcpEcho>() = RcpEcho{{1, 0}};
   return shim;
+}
+constexpr unsigned kSubsets = 1u << length_of(ShimParts());
+
+// Lets damage pass IP and UDP, so that it reaches the transport headers.
+std::string mend(ByteVector& bytes) {
+  constexpr std::size_t kIp = 14, kUdp = kIp + Ipv4Header::kSize;
+  if (bytes.size() < kUdp + UdpHeader::kSize || bytes[kIp] != std::byte{0x45}) return "";
+  const auto all = std::span(bytes);
+  wire::store16(all, kIp + Ipv4Header::kTotalLength, static_cast<std::uint16_t>(bytes.size() - kIp));
+  wire::store16(all, kUdp + UdpHeader::kLength, static_cast<std::uint16_t>(bytes.size() - kUdp));
+  Ipv4Header::write_checksum(all.subspan(kIp).first<Ipv4Header::kSize>());
+  return ", lengths and checksum mended";
+}
+
+// A frame with one part of the shim, for each: the part as it is written, cut in the middle at the end of the
+// frame, and twice.
+std::vector<NamedFrame> frames_with_a_part() {
+  std::vector<NamedFrame> all;
+  const NamedFrame bare = test::made_frames().front();
+  for (unsigned part = 1; part < kSubsets; part <<= 1) {
+    std::array<std::byte, Shim::kMaxBytes> buffer;
+    const ByteVector once(buffer.begin(),
+                          buffer.begin() + static_cast<std::ptrdiff_t>(shim_of(part).write(buffer)));
+    ByteVector twice = once;
+    twice.insert(twice.end(), once.begin(), once.end());
+    const auto with = [&](const ByteVector& parts) {
+      ByteVector frame = bare.bytes;
+      frame.resize(frame.size() + parts.size());
+      EXPECT_EQ(insert_shim(frame, bare.bytes.size(), parts), frame.size());
+      return frame;
+    };
+    const std::string name = "part_" + std::to_string(ShimHeader::parse(once).value().id);
+    all.push_back({name + "_whole", with(once)});
+    ByteVector cut = with(once);
+    cut.resize(find_shim(cut).value().offset + once.size() / 2);
+    mend(cut);
+    all.push_back({name + "_cut", cut});
+    all.push_back({name + "_twice", with(twice)});
+  }
+  return all;
 }
 
 std::vector<NamedFrame> seeds() {
   std::vector<NamedFrame> all = test::load_captures(test::own_captures());
+  for (NamedFrame& frame : frames_with_a_part()) all.push_back(std::move(frame));
   unsigned next = 0;
   for (NamedFrame& made : test::made_frames()) {
     for (int i = 0; i < 3; ++i) {  // three subsets for each frame: every one for some
-      const unsigned parts = 1 + next++ % 63;
+      const unsigned parts = 1 + next++ % (kSubsets - 1);
       const Shim shim = shim_of(parts);
       ByteVector shimmed = made.bytes;
       shimmed.resize(made.bytes.size() + Shim::kMaxBytes);
@@ -62,6 +106,7 @@ std::vector<NamedFrame> seeds() {
     }
     all.push_back(std::move(made));
   }
+  EXPECT_GE(next, kSubsets - 1);
   ByteVector pfc(PfcFrame::kSize);
   PfcFrame{0x08, {0, 0, 0, 0xffff}}.write(std::span(pfc).first<PfcFrame::kSize>(), {2, 0, 0, 0, 0, 1});
   all.push_back({"PFC", pfc});
@@ -132,17 +177,6 @@ std::string mutate(ByteVector& bytes, Rng& rng) {
   }
 }
 
-// Lets the damage pass IP and UDP, so that it reaches the transport headers.
-std::string mend(ByteVector& bytes) {
-  constexpr std::size_t kIp = 14, kUdp = kIp + Ipv4Header::kSize;
-  if (bytes.size() < kUdp + UdpHeader::kSize || bytes[kIp] != std::byte{0x45}) return "";
-  const auto all = std::span(bytes);
-  wire::store16(all, kIp + Ipv4Header::kTotalLength, static_cast<std::uint16_t>(bytes.size() - kIp));
-  wire::store16(all, kUdp + UdpHeader::kLength, static_cast<std::uint16_t>(bytes.size() - kUdp));
-  Ipv4Header::write_checksum(all.subspan(kIp).first<Ipv4Header::kSize>());
-  return ", lengths and checksum mended";
-}
-
 std::uint64_t seed_from_environment() {
   const char* text = std::getenv("ROCELAB_FUZZ_SEED");
   return text == nullptr ? 20'260'101 : std::strtoull(text, nullptr, 10);
@@ -173,6 +207,23 @@ TEST(WireMutationTest, WhatParsesWritesToBytesThatParseToTheSame) {
   EXPECT_GT(accepted, tried / 20) << "of " << tried;
 }
 
+TEST(WireMutationTest, APartIsReadOnceWholeAndNeverCutOrTwice) {
+  for (const NamedFrame& frame : frames_with_a_part()) {
+    const auto shim = parts_in(frame.bytes);
+    const bool read = shim && *shim != Shim();
+    EXPECT_EQ(read, frame.name.ends_with("_whole")) << frame.name;
+  }
+}
+
+// The fuzzer begins with them: a part that is not there yet is written by the test below.
+TEST(WireMutationTest, TheCorpusHasEachPartWholeCutAndTwice) {
+  for (const NamedFrame& frame : frames_with_a_part()) {
+    std::ifstream file(ROCELAB_SOURCE_DIR "/tests/corpora/fuzz_wire/" + frame.name, std::ios::binary);
+    const std::string kept{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(kept)), frame.bytes)) << frame.name;
+  }
+}
+
 TEST(WireMutationTest, WritesTheCorpusWhereItIsAskedTo) {
   const char* folder = std::getenv("ROCELAB_FUZZ_CORPUS");
   if (folder == nullptr) GTEST_SKIP() << "ROCELAB_FUZZ_CORPUS names no folder";
@@ -180,8 +231,10 @@ TEST(WireMutationTest, WritesTheCorpusWhereItIsAskedTo) {
   int number = 0;
   for (const NamedFrame& frame : seeds()) {
     if (frame.bytes.size() > 400) continue;  // short inputs reach the same code sooner
-    std::ofstream file(std::filesystem::path(folder) / ("frame" + std::to_string(number++)),
-                       std::ios::binary);
+    const bool named = frame.name.starts_with("part_");
+    std::ofstream file(
+        std::filesystem::path(folder) / (named ? frame.name : "frame" + std::to_string(number++)),
+        std::ios::binary);
     file.write(reinterpret_cast<const char*>(frame.bytes.data()),
                static_cast<std::streamsize>(frame.bytes.size()));
     ASSERT_TRUE(file);

@@ -49,6 +49,17 @@ TEST(SlackReaderTest, FramesAreLongerByIt) {
   EXPECT_GT(with.flows[0].alone, without.flows[0].alone);
 }
 
+// T of table 5.1.
+TEST(SlackReaderTest, BeyondIsAFullFrameOnTheSlowestLink) {
+  const Scenario s = parse_scenario(
+      "transport = [\"irn\"]\n[topology]\nkind = \"dumbbell\"\nleft = 2\nright = 2\nrate = \"10Gb/s\"\n"
+      "trunk_rate = \"4Gb/s\"\n[slack]\nlaw = \"constant\"\n" +
+          kFlow,
+      "t.toml");
+  const RunPlan p = make_plan(s, s.settings[0], 1);
+  EXPECT_EQ(p.settings.nic.config.slack.beyond, wire_time(p.wire_mtu, 4_Gbps));
+}
+
 TEST(SlackReaderTest, MistakesNameTheirPlace) {
   EXPECT_NE(complaint("[slack]\nlaw = \"flowsize\"\n").find("slack.law"), std::string::npos);
   EXPECT_NE(complaint("[slack]\nlaw = \"virtual-clock\"\nrate = \"0Gb/s\"\n").find("slack.rate"),

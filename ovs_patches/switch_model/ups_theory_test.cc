@@ -248,6 +248,31 @@ void expect_slack_of_each_departure(const RandomNet& r, const Schedule& made) {
           << "packet " << p << ", hop " << hop;
 }
 
+// Work conservation: a wire is idle only while no packet waits for it.
+void expect_no_idle_wire(const UpsNet& net, const Schedule& made) {
+  struct Visit {
+    Time arrival, start, end;
+  };
+  std::vector<std::vector<Visit>> nodes(net.rates.size());
+  for (std::size_t p = 0; p < net.packets.size(); ++p) {
+    Time arrival = net.packets[p].arrival;
+    for (std::size_t hop = 0; hop < net.packets[p].path.size(); ++hop) {
+      const Time start = made.starts[p][hop], end = start + net.transmission(p, hop);
+      nodes[static_cast<std::size_t>(net.packets[p].path[hop])].push_back({arrival, start, end});
+      arrival = end + net.delay(p, hop);
+    }
+  }
+  for (std::vector<Visit>& visits : nodes) {
+    std::ranges::sort(visits, {}, &Visit::start);
+    Time free = Time::zero();
+    for (auto v = visits.begin(); v != visits.end(); ++v) {
+      const auto earliest = std::ranges::min_element(v, visits.end(), {}, &Visit::arrival);
+      ASSERT_EQ(v->start, std::max(free, earliest->arrival));
+      free = v->end;
+    }
+  }
+}
+
 // A.6.2: where a packet leaves a node with a negative rest, some packet had come to that node after its own
 // turn in the original, and not later than that. How many there are.
 int expect_a_late_arrival_for_each_negative_rest(const RandomNet& r, const Schedule& made) {
@@ -309,6 +334,7 @@ TEST(UpsPropertyTest, SlackLeftIsLatenessAndEdfIsTheSameSchedule) {
     const RandomNet r = random_net(rng, 2 + rng.below(5), 5, round % 2 == 0, false);
     const Schedule made = replay(r.net, r.original);
     expect_slack_of_each_departure(r, made);
+    expect_no_idle_wire(r.net, made);
     const auto lateness = made.late_against(r.original);
     for (std::size_t p = 0; p < lateness.size(); ++p) {
       ASSERT_EQ(lateness[p].ps(), -made.slack[p]);

@@ -205,6 +205,8 @@ def test_the_core_links_are_as_wide_as_the_pairs_that_are_routed_over_them() -> 
         pairs.update(zip(nodes, nodes[1:]))
     for (a, b), rate in graph.items():
         assert pairs[a, b] * 10_000 / 9 == pytest.approx(rate, abs=1)
+    hops = [len(path(graph, a, b)) - 1 for a, b in itertools.permutations(_CORE, 2)]
+    assert 2 * (4 + 10 * np.mean(hops)) == pytest.approx(47.6, abs=0.05)  # ms, of a round trip
     assert {k: v / 10 for k, v in graph.items()} == pytest.approx(links("internet2_tenth.txt"), abs=0.06)
 
 

@@ -27,12 +27,17 @@ std::uint64_t EgressQueues::flow_of_node(std::uint32_t number) const {
 }
 
 void EgressQueues::rank_node(Queue& queue, std::uint32_t number, std::int64_t rank) {
-  if (places_.size() < nodes_.size()) places_.resize(nodes_.capacity());
+  if (number >= placed_) [[unlikely]] {
+    places_.resize(nodes_.capacity());
+    placed_ = static_cast<std::uint32_t>(places_.size());
+  }
+  if (RankedOrder* heap = queue.ranked->heap_alone()) return heap->push(places_, number, rank);
   queue.ranked->push(places_, number, queue.ranked->tells_flows() ? flow_of_node(number) : 0,
                      Bytes::from_count(nodes_[number].length), rank);
 }
 
 void EgressQueues::unrank_node(Queue& queue, std::uint32_t number, bool served) {
+  if (RankedOrder* heap = queue.ranked->heap_alone()) return heap->erase(places_, number);
   queue.ranked->erase(places_, number, queue.ranked->tells_flows() ? flow_of_node(number) : 0,
                       Bytes::from_count(nodes_[number].length), served);
 }

@@ -252,6 +252,7 @@ class EgressQueues {
   std::vector<RankedOrder::Places> places_;  // by node; empty without queues by rank
   std::vector<Duration> sent_;               // by node; empty until a frame is preempted
   std::uint32_t free_ = kNil;
+  std::uint32_t placed_ = 0;  // places
   std::uint64_t frames_ = 0;
 };
 

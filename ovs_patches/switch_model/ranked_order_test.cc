@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "ovs_patches/switch_model/test_orders.h"
@@ -17,6 +19,25 @@ TEST(RankedOrderTest, EqualRanksLeaveInTheOrderOfTheirArrival) {
   std::vector<std::uint32_t> left;
   for (; !order.empty(); order.erase(places, left.back())) left.push_back(order.first());
   EXPECT_EQ(left, (std::vector<std::uint32_t>{0, 2, 4, 6, 1, 3, 5, 7}));
+}
+
+TEST(RankedOrderTest, TheLeastAndTheLargestRankAreTheEnds) {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  std::vector<RankedOrder::Places> places(4);
+  RankedOrder order(true);
+  const std::int64_t ranks[] = {0, std::numeric_limits<std::int64_t>::max(), kLeast, -1};
+  for (std::uint32_t node = 0; node < 4; ++node) order.push(places, node, ranks[node]);
+  EXPECT_EQ(order.key_of(places, 2), (RankedOrder::Key{kLeast, 2}));
+  EXPECT_EQ(order.last(), 1u);
+  std::vector<std::uint32_t> left;
+  for (; !order.empty(); order.erase(places, left.back())) left.push_back(order.first());
+  EXPECT_EQ(left, (std::vector<std::uint32_t>{2, 3, 0, 1}));
+}
+
+TEST(RankedOrderTest, ANodeBeyondItsBitsAborts) {
+  std::vector<RankedOrder::Places> places;
+  RankedOrder order(false);
+  EXPECT_DEATH(order.push(places, 1u << 24, 0), "");
 }
 
 TEST(RankedOrderTest, AgreesWithASortedMapUnderRandomWork) {

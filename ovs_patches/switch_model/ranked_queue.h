@@ -67,19 +67,22 @@ class RankedQueue {
         rule_(rule),
         by_level_((order == QueueOrder::kFifo || has_levels()) && rule != FullRule::kPushOutLongest),
         levels_(has_levels() ? LevelOrder::kMostLevels : 1),
+        tells_flows_(order == QueueOrder::kFair || order == QueueOrder::kRankedFlows ||
+                     rule == FullRule::kPushOutLongest),
+        heap_alone_(order == QueueOrder::kRanked && !tells_flows_),
         heap_(rule == FullRule::kPushOutLast),
         rng_(rng),
         adaptive_(queues) {}
 
   // Whether push() and erase() look at flows.
-  bool tells_flows() const {
-    return order_ == QueueOrder::kFair || order_ == QueueOrder::kRankedFlows ||
-           rule_ == FullRule::kPushOutLongest;
-  }
+  bool tells_flows() const { return tells_flows_; }
+  // By rank alone: push() and erase() are those of its heap.
+  RankedOrder* heap_alone() { return heap_alone_ ? &heap_ : nullptr; }
   // `rank`: for the orders by rank; the others have their own.
   void push(std::vector<RankedOrder::Places>& places, std::uint32_t node, std::uint64_t flow, Bytes length,
             std::int64_t rank);
   std::uint32_t first() const {
+    if (heap_alone_) return heap_.first();
     if (by_level_) return levels_.first();
     if (order_ == QueueOrder::kRandom) return lot_.first();
     if (order_ == QueueOrder::kRankedFlows) return earliest_.at(flow_of_[heap_.first()]).begin()->second;
@@ -108,6 +111,7 @@ class RankedQueue {
   FullRule rule_;
   bool by_level_;  // the frames are in levels_, else in heap_
   LevelOrder levels_;
+  bool tells_flows_, heap_alone_;
   RankedOrder heap_;
   Rng rng_;
   FairRanks fair_;

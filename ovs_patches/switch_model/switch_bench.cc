@@ -11,6 +11,7 @@
 #include "ovs_patches/switch_model/mechanisms/p4qcn.h"
 #include "ovs_patches/switch_model/mechanisms/qcn.h"
 #include "ovs_patches/switch_model/mechanisms/rocc.h"
+#include "ovs_patches/switch_model/mechanisms/slack.h"
 #include "ovs_patches/switch_model/queue.h"
 #include "ovs_patches/switch_model/switch_flow.h"
 #include "ovs_patches/switch_model/switch_node.h"
@@ -126,6 +127,51 @@ void BM_StandingQueue(benchmark::State& state) {
 }
 BENCHMARK(BM_StandingQueue)->DenseRange(kPfcAlone, kQcn)->Iterations(5000);
 
+// A whole hop out of a lossy queue in which so many frames wait: first in, first out, without slack and with
+// it, and by LSTF. Slacks are drawn so that a frame goes before or behind any of the others.
+enum Slacks { kNoSlack, kKeepsSlack, kLeastSlackFirst };
+void BM_SlackHop(benchmark::State& state) {
+  SwitchConfig config = base_config();
+  config.pfc.enabled = false;
+  config.egress_limit = 1'000_MB;
+  config.mechanisms.of<SlackMechanism>().enabled = state.range(0) != kNoSlack;
+  if (state.range(0) == kLeastSlackFirst) config.classes[3].order = QueueOrder::kRanked;
+  constexpr std::uint16_t kSenders = 8;
+  std::vector<PortConfig> ports(kSenders + 1);
+  PacketPool pool;
+  NullTrace trace;
+  SwitchNode node(config, ports, Rng(1), pool, trace);
+  Rng rng(2);
+  const Duration gap = wire_time(kFrame, 40_Gbps);
+  const auto most = static_cast<std::uint64_t>(2 * state.range(1) * gap.ps());
+  std::uint64_t sent = 0, left = 0;
+  Time next = Time::zero(), limit = Time::zero();
+  const auto send = [&](Time due) {
+    const auto in = static_cast<std::uint16_t>(sent++ % kSenders);
+    PacketRef packet = pool.make();
+    packet->frame_length = static_cast<std::uint32_t>(kFrame.count());
+    packet->roce.dscp = 24;
+    const auto slack = static_cast<std::int64_t>(rng.below(most));
+    if (state.range(0) != kNoSlack) PacketPool::put_slack(*packet, {slack, slack, 0});
+    const PortId outs[] = {PortId{kSenders}};
+    node.deliver(PortId{in}, outs, std::move(packet), due);
+  };
+  for (std::int64_t i = 0; i < state.range(1); ++i) send(next);
+  for (auto _ : state) {
+    limit = limit + kWindow;
+    for (; next < limit; next = next + gap) send(next);
+    node.run_until(limit, [&](PortId, PacketRef, Time, Time) { ++left; });
+  }
+  state.counters["per_hop"] = benchmark::Counter(static_cast<double>(left),
+                                                 benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["hops"] = static_cast<double>(left);
+  state.counters["queued"] = static_cast<double>(node.model().queued_frames());
+}
+BENCHMARK(BM_SlackHop)
+    ->ArgNames({"slack", "depth"})
+    ->ArgsProduct({{kNoSlack, kKeepsSlack, kLeastSlackFirst}, {1'000, 20'000}})
+    ->Iterations(20'000);
+
 // Extraction under load: so many frames of a blocked flow wait, behind them frames of another come in and are
 // taken out.
 void BM_Extract(benchmark::State& state) {
@@ -178,8 +224,9 @@ void BM_Order(benchmark::State& state) {
 }
 void orders_and_depths(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"order", "full", "depth"})->Iterations(500'000);
-  for (const QueueOrder order : {QueueOrder::kFifo, QueueOrder::kLifo, QueueOrder::kFair, QueueOrder::kRanked,
-                                 QueueOrder::kLevels, QueueOrder::kRankedFlows, QueueOrder::kSpPifo})
+  for (const QueueOrder order :
+       {QueueOrder::kFifo, QueueOrder::kLifo, QueueOrder::kRandom, QueueOrder::kFair, QueueOrder::kRanked,
+        QueueOrder::kLevels, QueueOrder::kRankedFlows, QueueOrder::kSpPifo})
     for (const FullRule full : {FullRule::kRefuse, FullRule::kPushOutLast})
       for (const std::int64_t depth : {16, 128, 1024, 16384})
         bench->Args({static_cast<std::int64_t>(order), static_cast<std::int64_t>(full), depth});

@@ -47,6 +47,22 @@ def test_levels_do_not_depend_on_the_queues_length_and_ranks_by_its_logarithm() 
     assert many <= 2.2 * few, f"{many:.0f} instructions with 2^14 frames, {few:.0f} with 2^7"
 
 
+def slack_hop(slack: int, depth: int) -> float:
+    """A hop of a switch in which so many frames wait: 0: without slack, 1: first in, first out with slack, 2: by least slack."""
+    return instructions(f"BM_SlackHop/slack:{slack}/depth:{depth}")
+
+
+def test_a_hop_by_least_slack_costs_half_of_a_hop_more() -> None:
+    """Measured: keeping slack 1.08 of a hop without it; LSTF 1.50 of a hop that keeps it at 1,000 frames, 1.57 at 20,000. The way down a heap of 1,000 frames,
+    five levels, has 281 of the 465 instructions, so that 1.25 at 1,000, which was the aim, takes another order than a heap's (docs/explanation/lstf.md).
+    """
+    without, keeps, ranked = (slack_hop(slack, 1_000) for slack in range(3))
+    assert without < keeps <= 1.09 * without, f"{keeps:.0f} instructions per hop, {without:.0f} without"
+    assert keeps < ranked <= 1.52 * keeps, f"{ranked:.0f} instructions per hop, {keeps:.0f} by arrival"
+    keeps, ranked = (slack_hop(slack, 20_000) for slack in (1, 2))
+    assert ranked <= 1.60 * keeps, f"{ranked:.0f} instructions per hop, {keeps:.0f} by arrival"
+
+
 def test_extraction_does_not_depend_on_what_stands_ahead() -> None:
     few, many = instructions("BM_Extract/16"), instructions("BM_Extract/1024")
     assert many <= 1.05 * few, f"{many:.0f} instructions behind 1,024 frames, {few:.0f} behind 16"

@@ -94,6 +94,12 @@ def test_ratios_of_queueing_delays_are_those_of_packets_that_waited_in_the_origi
     cdf = found.arrays["cdf"]
     steps = {0: 0.25, 25: 0.5, 100: 0.75, 150: 1.0}  # where it rises, in hundredths
     assert {int(i): cdf[i] for i in np.flatnonzero(np.diff(cdf, prepend=0))} == steps
+    later = found.arrays["later"]  # of six packets one by 30.975 ns, one by 100 ns
+    assert [later[np.searchsorted(ups_measures.LATENESS_US, us)] for us in (0.02, 0.05, 0.11)] == [
+        2 / 6,
+        1 / 6,
+        0,
+    ]
     for label in ("roce,fifo", "roce,random-priorities", "roce,sjf-preempt", "roce,random-sp-pifo-2"):
         assert not ups_measures.queueing(made_up("table5.1", label, rows)).values
 

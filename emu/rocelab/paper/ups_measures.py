@@ -16,6 +16,7 @@ _PLACED = frames.PLACED
 _SLACK = frames.KINDS.index("slack")
 REPLAY = "-lstf"  # ends the names of table 5.1's cases that LSTF replays, without preemption
 RATIOS = np.arange(151) / 100  # at which figure 5.1's distribution is kept
+LATENESS_US = np.logspace(-3, 5, 81)  # at which that of lateness is
 
 
 def _per_flow(outcome: RunOutcome) -> dict[int, tuple[Array, Array]]:
@@ -55,10 +56,22 @@ def _ratios(outcome: RunOutcome) -> Array:
     return np.concatenate(parts)
 
 
+def _later_than(outcome: RunOutcome) -> Array:
+    """The share of packets that arrive later than in the original by more than each of LATENESS_US."""
+    packets, parts = 0, []
+    for records in frames.by_node(outcome, frames.hosts(outcome.plan)).values():
+        mine = records["kind"] == _SLACK
+        packets += int(mine.sum())
+        parts.append(records["bytes"][mine & (records["mark"] == 1)])
+    late = np.sort(np.concatenate(parts))
+    shares: Array = (len(late) - np.searchsorted(late, LATENESS_US * 1e6, side="right")) / packets
+    return shares
+
+
 @reads("slack", columns=("kind", "mark", "bytes", "peer"))
 def queueing(outcome: RunOutcome) -> Found:
-    """Of a replay by LSTF (figure 5.1): the share of packets that wait less than in the original, the median of the ratios, and the share of packets at or below each of
-    RATIOS. Of other runs nothing."""
+    """Of a replay by LSTF (figure 5.1): the share of packets that wait less than in the original, the median of the ratios, the share of packets at or below each of
+    RATIOS, and that of packets which are later by more than each of LATENESS_US. Of other runs nothing."""
     check_complete(outcome)
     label = outcome.plan.label
     if not label.endswith(REPLAY):
@@ -70,7 +83,7 @@ def queueing(outcome: RunOutcome) -> Found:
             (label, "waits_less"): float(np.mean(ratios < 1)),
             (label, "median_ratio"): float(np.median(ratios)),
         },
-        arrays={"cdf": cdf},
+        arrays={"cdf": cdf, "later": _later_than(outcome)},
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rocelab.model import Array
 from rocelab.paper import ups_delay_statements, ups_measures, ups_statements
 from rocelab.paper.claims import Claim, Rule, above, below, each, number
 from rocelab.paper.harness import NUMBERS, SCENARIOS, Experiment, Paper
@@ -226,13 +227,33 @@ def tables(results: Results) -> list[Table]:
 
 def figures(results: Results) -> list[Figure]:
     """Of the first seed."""
-    return [*_waiting(results), *_by_millisecond(results)]
+    return [*_waiting(results), *_lateness(results), *_by_millisecond(results)]
+
+
+def _of_originals(results: Results, array: str) -> dict[str, Array]:
+    """Of the replay of each by LSTF."""
+    arrays = results.arrays("table5.1")
+    labels = {original: ups_delay_statements.replay(original) for original in ups_delay_statements.ORIGINALS}
+    return {original: arrays[label][array] for original, label in labels.items() if label in arrays}
+
+
+def _lateness(results: Results) -> list[Figure]:
+    lines = _of_originals(results, "later")
+    if not lines:
+        return []
+    fig, ((axes,),) = style.figure(1, 1, 8.0, 3.0)
+    palette = style.colours(list(lines))
+    for original, values in lines.items():
+        some = values > 0
+        axes.loglog(ups_measures.LATENESS_US[some], values[some], color=palette[original], label=original)
+    axes.set(xlabel="lateness [us]", ylabel="share of packets later by more")
+    axes.legend(loc="best")
+    title = "Lateness of packets in replays (table 5.1)"
+    return [Figure(style.svg(fig, title), "table5.1", title)]
 
 
 def _waiting(results: Results) -> list[Figure]:
-    arrays = results.arrays("table5.1")
-    labels = {original: ups_delay_statements.replay(original) for original in ups_delay_statements.ORIGINALS}
-    lines = {original: arrays[label]["cdf"] for original, label in labels.items() if label in arrays}
+    lines = _of_originals(results, "cdf")
     if not lines:
         return []
     fig, ((axes,),) = style.figure(1, 1, 8.0, 3.0)

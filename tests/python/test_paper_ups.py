@@ -23,6 +23,8 @@ from rocelab.papers import ups
 from rocelab.papers.ups import PAPER
 from rocelab.scenario import plan_of, read_scenario
 from rocelab.summary import run_summary
+from rocelab.sweep.points import points_of
+from rocelab.sweep.work import execute
 
 FOLDER = harness.SCENARIOS / "ups"
 _CORE = range(200, 210)  # nodes of the file
@@ -120,6 +122,19 @@ def test_of_a_run_the_kinds_of_records_that_a_measure_reads_are_kept() -> None:
     for source, records in few.events.items():
         assert records.itemsize == 14 and records.dtype.names == columns
         assert all(np.array_equal(records[name], kept[source][name]) for name in columns)
+
+
+def test_a_point_of_the_table_is_measured_with_the_columns_that_its_measure_reads() -> None:
+    """Records without their other columns tell no metric of traces."""
+    experiment = next(e for e in PAPER.experiments if e.name == "table5.1")
+    (of_paper,) = [p for p in experiment.points(full=False) if p.label == "roce,sjf-lstf" and p.seed == 1]
+    _, points = points_of(experiment.file, ("workload.flows.duration=10ms",), measure=of_paper.measure)
+    (point,) = [p for p in points if p.label == of_paper.label]
+    result = execute(point)
+    assert of_paper.measure and result.run["complete"] and result.run["pfc_depth"] is None
+    later = result.flows["found/later"]
+    assert 0 < later[0] <= result.run["overdue"] and np.all(np.diff(later) <= 0)
+    assert result.flows["found/cdf"][-1] == pytest.approx(1, abs=0.1)
 
 
 def test_flows_with_weights_share_as_max_min_fairness_has_it(tmp_path: Path) -> None:

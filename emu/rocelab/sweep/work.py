@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +89,8 @@ def execute(
         return PointResult(run_summary(outcome), _flows(outcome))
     found = measure(outcome)
     arrays = {f"{ARRAYS}{name}": array for name, array in found.arrays.items()}
+    if columns:  # what is left of the records tells no metric
+        outcome = replace(outcome, events={})
     return PointResult(run_summary(outcome) | {"found": found.as_json()}, _flows(outcome) | arrays)
 
 

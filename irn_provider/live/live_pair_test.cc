@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <mutex>
+#include <stdexcept>
+#include <string>
 #include <thread>
 
 namespace rocelab::live_test {
@@ -293,6 +295,20 @@ TEST_F(LivePairTest, ProcessKilledInMidWindowBlocksNobody) {
   const auto status = run({h1, h2});
   EXPECT_TRUE(WIFSIGNALED(status[0]));
   EXPECT_EQ(status[1], 0);
+}
+
+// A NIC that is to replay a schedule is none without it, and its virtual function stays free.
+TEST_F(LivePairTest, AProcessWhoseScheduleCannotBeReadTakesNoVirtualFunction) {
+  NicConfig nic;
+  nic.slack.law = SlackLaw::kReplay;
+  make_segment(nic, 1, 1);
+  try {
+    join_run(path_.c_str(), "h1");
+    FAIL() << "it joined";
+  } catch (const std::runtime_error& error) {
+    EXPECT_EQ(std::string(error.what()), "the recorded schedule: No such file or directory");
+  }
+  EXPECT_EQ(segment_->vfs()[0].pid.load(), 0u);
 }
 
 }  // namespace

@@ -40,15 +40,21 @@ class StarNet {
     Time completed = Time::never();
   };
 
-  StarNet(std::size_t hosts, const NicConfig& nic, SwitchConfig switches) : config_(nic) {
+  StarNet(std::size_t hosts, const NicConfig& nic, const SwitchConfig& switches) : config_(nic) {
+    for (std::size_t node = 0; node <= hosts; ++node) sinks_.push_back(std::make_unique<Sink>(*this, node));
+    switch_ = make_switch(hosts, nic, switches, pool_, *sinks_[hosts]);
+    for (std::size_t h = 0; h < hosts; ++h)
+      hosts_.push_back(std::make_unique<Host>(nic, Qpn{static_cast<std::uint32_t>(0x1000 * (h + 1))}, pool_,
+                                              memory_, *sinks_[h]));
+  }
+  // The switch in the middle, alone.
+  static std::unique_ptr<SwitchNode> make_switch(std::size_t hosts, const NicConfig& nic,
+                                                 SwitchConfig switches, PacketPool& pool, TraceSink& trace) {
     switches.max_frame = Bytes::from_count(nic.active_mtu + 200);  // HPCC's shim included
     std::vector<PortConfig> ports(hosts, PortConfig{nic.link_rate, nic.link_delay, PeerKind::kHost});
     for (std::size_t p = 0; p < ports.size(); ++p)
       ports[p].cp_address = kCpNetwork + static_cast<std::uint32_t>(p) + 1;
-    switch_ = std::make_unique<SwitchNode>(switches, ports, Rng(7), pool_, quiet_);
-    for (std::size_t h = 0; h < hosts; ++h)
-      hosts_.push_back(std::make_unique<Host>(nic, Qpn{static_cast<std::uint32_t>(0x1000 * (h + 1))}, pool_,
-                                              memory_, rtts_));
+    return std::make_unique<SwitchNode>(switches, ports, Rng(7), pool, trace);
   }
 
   Host& host(std::size_t h) { return *hosts_[h]; }
@@ -63,18 +69,20 @@ class StarNet {
   // IPv4, 0.0.0.n: of fewer than 255 hosts.
   static std::uint32_t address_of(std::size_t host) { return static_cast<std::uint32_t>(host) + 1; }
 
-  std::size_t connect(std::size_t src, std::size_t dst) {
+  // `traffic_class`: of both queue pairs; 0: the NIC's own.
+  std::size_t connect(std::size_t src, std::size_t dst, std::uint8_t traffic_class = 0) {
     const Qpn a = create_qp(src), b = create_qp(dst);
-    bring_up(src, a, dst, b);
-    bring_up(dst, b, src, a);
+    bring_up(src, a, dst, b, traffic_class);
+    bring_up(dst, b, src, a, traffic_class);
     flows_.push_back({src, dst, a, b});
     return flows_.size() - 1;
   }
   const Flow& flow(std::size_t f) const { return flows_[f]; }
 
-  void post(std::size_t flow, WrOpcode opcode, std::uint32_t length) {
+  void post(std::size_t flow, WrOpcode opcode, std::uint32_t length, bool fence = false) {
     Flow& f = flows_[flow];
     SendWqe wqe;
+    wqe.fence = fence;
     wqe.wr_id = flow, wqe.opcode = opcode, wqe.num_sge = 1;
     wqe.sge[0] = {0, length, host(f.src).key};
     wqe.rkey = host(f.dst).key;
@@ -107,7 +115,10 @@ class StarNet {
     EXPECT_TRUE(next_event().is_never()) << "still busy after " << to_string(patience);
   }
   std::function<void(std::size_t port, const Packet&, Time due)> on_delivery;  // of each frame to a host
-  std::function<void(const TraceRecord&)> on_rtt;                              // kRtt of any host's NIC
+  std::function<void(std::size_t host, const Packet&, Time departure, Time due)> on_departure;  // from a host
+  std::function<void(const TraceRecord&)> on_rtt;  // kRtt of any host's NIC
+  std::function<void(std::size_t node, const TraceRecord&)>
+      on_record;  // of hosts, and of the switch behind them
   // What becomes of a CNP on its last link: it, others, or none may be delivered in its place.
   std::function<void(PacketRef cnp, const std::function<void(PacketRef)>& deliver)> on_feedback;
 
@@ -121,8 +132,9 @@ class StarNet {
     init.caps = {1024, 1024, kMaxSge, kMaxSge, 256};
     return *at.nic.create_qp(init);
   }
-  void bring_up(std::size_t h, Qpn qpn, std::size_t peer_host, Qpn peer) {
+  void bring_up(std::size_t h, Qpn qpn, std::size_t peer_host, Qpn peer, std::uint8_t traffic_class) {
     QpAttr attr;
+    attr.path.traffic_class = traffic_class;
     attr.dest_qpn = peer;
     attr.path.dst_node = NodeId{static_cast<std::uint16_t>(peer_host)};
     attr.path.src_gid[10] = attr.path.src_gid[11] = attr.path.dst_gid[10] = attr.path.dst_gid[11] = 0xff;
@@ -144,8 +156,9 @@ class StarNet {
   }
   void run_host(std::size_t h, Time limit) {
     Host& from = host(h);
-    const auto out = [&](PacketRef packet, Time, Time due) {
+    const auto out = [&](PacketRef packet, Time departure, Time due) {
       packet->src = NodeId{static_cast<std::uint16_t>(h)};
+      if (on_departure) on_departure(h, *packet, departure, due);
       const PortId outs[] = {PortId{packet->dst.value}};
       switch_->deliver(PortId{static_cast<std::uint16_t>(h)}, outs, std::move(packet), due);
     };
@@ -156,22 +169,24 @@ class StarNet {
       }
   }
 
-  class RttSink final : public TraceSink {
+  class Sink final : public TraceSink {
    public:
-    explicit RttSink(const StarNet& net) : TraceSink(bit(TraceKind::kRtt)), net_(net) {}
+    Sink(const StarNet& net, std::size_t node)
+        : TraceSink(bit(TraceKind::kCount) - 1), net_(net), node_(node) {}
 
    private:
     void on_record(const TraceRecord& r) override {
-      if (net_.on_rtt) net_.on_rtt(r);
+      if (net_.on_rtt && r.kind == TraceKind::kRtt) net_.on_rtt(r);
+      if (net_.on_record) net_.on_record(node_, r);
     }
     const StarNet& net_;
+    std::size_t node_;
   };
 
   NicConfig config_;
   PacketPool pool_;
   NullMemory memory_;
-  NullTrace quiet_;
-  RttSink rtts_{*this};
+  std::vector<std::unique_ptr<Sink>> sinks_;  // of hosts, and of the switch
   std::unique_ptr<SwitchNode> switch_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<Flow> flows_;

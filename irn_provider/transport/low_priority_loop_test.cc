@@ -29,15 +29,18 @@ List drain(LowPriorityLoop& loop, std::size_t most = 1'000'000) {
   return sent;
 }
 
-// 2.1.1: the next 400 and the next 4000, not up to 400 and up to 4000.
+// 2.1.1: the next 400 and the next 4000, not up to 400 and up to 4000; the last level takes the rest.
 TEST(LowPriorityLoopTest, LevelsAreSoManyPacketsEachFromTheEndOn) {
-  LowPriorityLoop loop(levels({40, 400, 4000}));
-  loop.add(0, 5'000);
-  const List sent = drain(loop);
-  ASSERT_EQ(sent.size(), 5'000u);
-  for (std::size_t i = 0; i < sent.size(); ++i) {
-    ASSERT_EQ(sent[i].first, 4'999 - static_cast<std::int64_t>(i));
-    ASSERT_EQ(sent[i].second, i < 40 ? 1u : i < 440 ? 2u : 3u) << i << ": the last level takes the rest";
+  for (const bool fourth : {false, true}) {
+    LowPriorityLoop loop(levels(fourth ? std::vector<std::uint32_t>{40, 400, 4'000, 10}
+                                       : std::vector<std::uint32_t>{40, 400, 4'000}));
+    loop.add(0, 5'000);
+    const List sent = drain(loop);
+    ASSERT_EQ(sent.size(), 5'000u);
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      ASSERT_EQ(sent[i].first, 4'999 - static_cast<std::int64_t>(i));
+      ASSERT_EQ(sent[i].second, i < 40 ? 1u : i < 440 ? 2u : i < 4'440 || !fourth ? 3u : 4u) << i;
+    }
   }
 }
 

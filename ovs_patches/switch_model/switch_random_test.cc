@@ -24,7 +24,7 @@ Books frames_of(const Switch& model, Time now) {
     books.dropped += c.drops;
     EXPECT_EQ(c.drops, c.drops_egress_limit + c.drops_input_buffer + c.drops_headroom + c.drops_oversize +
                            c.drops_no_route + c.drops_no_copy + c.drops_egress_max + c.drops_watchdog +
-                           c.drops_mechanism);
+                           c.drops_mechanism + c.drops_port_buffer + c.drops_displaced);
   }
   return books;
 }
@@ -73,6 +73,11 @@ TEST_P(SwitchRandomTest, FramesAndBytesInAreOutOrDroppedOrQueued) {
         << "seed 11, at " << to_string(limit);
   }
   EXPECT_GT(frames_of(model, at(1_s)).dropped, 100u) << "the load is meant to hurt";
+  if (GetParam() == std::string("push_out_lower")) {
+    std::uint64_t displaced = 0;
+    for (int p = 0; p < kPortCount; ++p) displaced += model.counters(port(p), at(1_s)).drops_displaced;
+    EXPECT_GT(displaced, 100u);
+  }
 
   run_until(bench, owner, at(5_ms));  // pauses expire, everything drains
   EXPECT_EQ(model.queued_frames(), 0u);
@@ -208,9 +213,10 @@ TEST(SwitchRandomSharedMemoryTest, InvariantsHoldAfterEveryEvent) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Switches, SwitchRandomTest,
-                         ::testing::Values("plain", "voq", "pool", "lossy", "input_buffered", "capfc",
-                                           "capfc_letter", "pipeline_drop", "pipeline_stop", "pipeline_skip",
-                                           "pipeline_shared", "pipeline_shared_skip", "rcp"),
+                         ::testing::Values("plain", "voq", "pool", "lossy", "push_out_lower",
+                                           "input_buffered", "capfc", "capfc_letter", "pipeline_drop",
+                                           "pipeline_stop", "pipeline_skip", "pipeline_shared",
+                                           "pipeline_shared_skip", "rcp"),
                          [](const auto& each) { return std::string(each.param); });
 
 }  // namespace

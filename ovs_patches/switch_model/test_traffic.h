@@ -72,6 +72,11 @@ inline SwitchConfig random_config(const std::string& name) {
   if (name == "voq") config.queue_order = QueueOrder::kRoundRobin;
   if (name == "pool") config.shared_pool = 100_KB;
   if (name == "lossy") config.pfc.enabled = false;
+  if (name == "push_out_lower") {
+    config.pfc.enabled = false;
+    config.port_buffer = 25_KB;
+    config.port_rule = PortRule::kPushOutLower;
+  }
   if (name == "rocc") config.mechanisms.of<RoccMechanism>().enabled = true;
   if (name == "escape" || name == "escape_extensions") config.mechanisms.of<EscapeMechanism>().enabled = true;
   if (name == "escape_extensions")

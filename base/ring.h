@@ -13,7 +13,8 @@
 
 namespace rocelab {
 
-template <class T>
+// `first_block`: elements of which the first block has room; 0: by their size.
+template <class T, std::size_t first_block = 0>
 class Ring {
  public:
   bool empty() const { return head_ == tail_; }
@@ -48,7 +49,10 @@ class Ring {
  private:
   // Small queues of large elements are many (two per queue pair): they begin with little memory.
   static constexpr std::size_t kFirstBlock =
-      std::clamp<std::size_t>(std::bit_floor(512 / std::min<std::size_t>(sizeof(T), 512)), 1, 8);
+      first_block > 0
+          ? first_block
+          : std::clamp<std::size_t>(std::bit_floor(512 / std::min<std::size_t>(sizeof(T), 512)), 1, 8);
+  static_assert(std::has_single_bit(kFirstBlock));
 
   T& slot(std::size_t position) { return slots_.data()[position & (capacity_ - 1)]; }
   const T& slot(std::size_t position) const { return slots_.data()[position & (capacity_ - 1)]; }

@@ -16,40 +16,46 @@ namespace rocelab {
 template <class Answer>
 class AnswerQueue {
  public:
-  void start(bool levels) {
+  void start() {
     first_.clear();
-    low_ = levels ? std::make_unique<Low>() : nullptr;
+    low_.reset();
     waiting_ = 0;
   }
   bool empty() const { return waiting_ == 0; }
   unsigned next_level() const {  // precondition: !empty()
-    unsigned level = 0;
-    while (of(level).empty()) ++level;
+    if (!first_.empty()) return 0;
+    unsigned level = 1;
+    while ((*low_)[level - 1].empty()) ++level;
     return level;
   }
-  // True: an older one was dropped. `level` above 0 only with levels.
+  // True: an older one was dropped.
   bool push(const Answer& answer, unsigned level = 0) {
-    Ring<Answer>& queue = of(level);
+    if (level == 0) return push_to(first_, answer);
+    if (!low_) low_ = std::make_unique<Low>();
+    return push_to((*low_)[level - 1], answer);
+  }
+  std::pair<Answer, unsigned> take() {  // with its level; precondition: !empty()
+    const unsigned level = next_level();
+    --waiting_;
+    return {level == 0 ? first_.take_front() : (*low_)[level - 1].take_front(), level};
+  }
+
+ private:
+  static constexpr std::size_t kMost = 4096;
+  // Of a lower level mostly one waits, and each queue pair has queues of all.
+  using Low = std::array<Ring<Answer, 2>, Rc3Config::kMostLevels - 1>;
+
+  template <class Queue>
+  bool push_to(Queue& queue, const Answer& answer) {
     const bool full = queue.size() >= kMost;
     if (full) queue.pop_front();
     waiting_ += !full;
     queue.push_back(answer);
     return full;
   }
-  std::pair<Answer, unsigned> take() {  // with its level; precondition: !empty()
-    const unsigned level = next_level();
-    --waiting_;
-    return {of(level).take_front(), level};
-  }
-
- private:
-  static constexpr std::size_t kMost = 4096;
-  using Low = std::array<Ring<Answer>, Rc3Config::kMostLevels - 1>;
-  Ring<Answer>& of(unsigned level) { return level == 0 ? first_ : (*low_)[level - 1]; }
-  const Ring<Answer>& of(unsigned level) const { return level == 0 ? first_ : (*low_)[level - 1]; }
 
   Ring<Answer> first_;
-  std::unique_ptr<Low> low_;  // by level - 1
+  std::unique_ptr<Low> low_;  // by level - 1; since the first one of a lower level, of which most have none
   std::uint16_t waiting_ = 0;
 };
 

@@ -9,9 +9,7 @@
 namespace rocelab {
 
 IrnReadRequester::Reads::Reads(const QpContext& qp, UnwrappedPsn first)
-    : receiver(qp.nic.config.irn, first, qp.rc3()), next_rpsn(first), echo(qp.nic.config.cc.needs()) {
-  answers.start(qp.rc3());
-}
+    : receiver(qp.nic.config.irn, first, qp.rc3()), next_rpsn(first), echo(qp.nic.config.cc.needs()) {}
 
 void IrnReadRequester::start(UnwrappedPsn first) {
   first_ = first;

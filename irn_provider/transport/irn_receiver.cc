@@ -14,9 +14,9 @@ std::size_t bitmap_size(const IrnConfig& config) {
 
 IrnReceiver::IrnReceiver(const IrnConfig& config, UnwrappedPsn expected, bool sacks)
     : go_back_n_(config.go_back_n),
+      sacks_(sacks),
       arrived_(bitmap_size(config), expected),
-      last_(bitmap_size(config), expected),
-      runs_(sacks ? std::make_unique<SackRuns>() : nullptr) {}
+      last_(bitmap_size(config), expected) {}
 
 Arrival IrnReceiver::classify(UnwrappedPsn psn) const {
   if (psn < expected() || arrived_.test(psn)) return Arrival::kDuplicate;
@@ -27,18 +27,20 @@ Arrival IrnReceiver::classify(UnwrappedPsn psn) const {
 
 std::uint32_t IrnReceiver::accept(UnwrappedPsn psn, bool last) {
   const UnwrappedPsn before = expected();
-  RL_CHECK(arrived_.covers(psn) && !arrived_.test(psn));
   if (psn == before && beyond_ == 0) {  // mostly: both bitmaps are empty and stay so
     arrived_.advance(psn + 1);
     last_.advance(psn + 1);
     nacked_ = false;
     return last ? 1 : 0;
   }
+  RL_CHECK(arrived_.covers(psn) && !arrived_.test(psn));
   arrived_.set(psn);
   if (last) last_.set(psn);
   if (psn != before) {
     ++beyond_;
-    if (runs_) runs_->add(psn, arrived_);
+    if (!sacks_) return 0;
+    if (!runs_) runs_ = std::make_unique<SackRuns>();
+    runs_->add(psn, arrived_);
     return 0;
   }
   const UnwrappedPsn after = arrived_.first_zero(before);

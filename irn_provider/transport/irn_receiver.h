@@ -49,12 +49,12 @@ class IrnReceiver {
   }  // precondition: has_blocks()
 
  private:
-  bool go_back_n_;
+  bool go_back_n_, sacks_;
   bool nacked_ = false;
-  std::size_t beyond_ = 0;  // packets in the bitmap, all of them above a hole
-  PsnBitmap arrived_;       // head is the expected PSN
-  PsnBitmap last_;          // of these: last packets of messages
-  std::unique_ptr<SackRuns> runs_;
+  std::size_t beyond_ = 0;          // packets in the bitmap, all of them above a hole
+  PsnBitmap arrived_;               // head is the expected PSN
+  PsnBitmap last_;                  // of these: last packets of messages
+  std::unique_ptr<SackRuns> runs_;  // with `sacks`, since the first packet above a hole
 };
 
 }  // namespace rocelab

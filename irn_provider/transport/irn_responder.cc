@@ -17,7 +17,7 @@ void IrnResponder::start(Time /*now*/) {
   const UnwrappedPsn first = qp_.attr.rq_psn & Psn::kMask;
   receiver_.emplace(qp_.nic.config.irn, first, qp_.rc3());
   last_.clear();
-  answers_.start(qp_.rc3());
+  answers_.start();
   level_ = 0;
   echo_.clear();
   reads_.start(first);

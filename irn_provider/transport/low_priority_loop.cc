@@ -35,7 +35,7 @@ void LowPriorityLoop::stop() {
 // Units that are over leave the FIFOs when they come to the front.
 void LowPriorityLoop::find_ready() {
   for (ready_ = 0; ready_ < fifos_.size(); ++ready_) {
-    Ring<std::uint64_t>& fifo = fifos_[ready_];
+    Fifo& fifo = fifos_[ready_];
     while (!fifo.empty() && (fifo.front() < front_ || over(unit(fifo.front())))) fifo.pop_front();
     if (!fifo.empty()) return;
   }

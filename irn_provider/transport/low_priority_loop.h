@@ -51,11 +51,13 @@ class LowPriorityLoop {
   Unit& unit(std::uint64_t number) { return units_[number - front_]; }
   void find_ready();
 
-  std::vector<std::uint32_t> packets_;      // by level - 1
-  Ring<Unit> units_;                        // by PSN; those that the primary has passed are gone
-  std::uint64_t front_ = 0;                 // number of the first of them
-  std::vector<Ring<std::uint64_t>> fifos_;  // by level - 1: numbers of units, some of which are over
-  unsigned ready_;                          // the first of fifos_ that has one; their number: none
+  using Fifo = Ring<std::uint64_t, 1>;  // most queue pairs have a message at a time
+
+  std::vector<std::uint32_t> packets_;  // by level - 1
+  Ring<Unit, 1> units_;                 // by PSN; those that the primary has passed are gone
+  std::uint64_t front_ = 0;             // number of the first of them
+  std::vector<Fifo> fifos_;             // by level - 1: numbers of units, some of which are over
+  unsigned ready_;                      // the first of fifos_ that has one; their number: none
   UnwrappedPsn passed_ = 0, sent_end_ = 0;
 };
 

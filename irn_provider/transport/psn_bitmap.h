@@ -1,7 +1,8 @@
 // PsnBitmap: one bit per packet over a bounded run of consecutive PSNs, as a ring whose head is the
 // cumulative value. Source: Mittal, 4.5.2: find first zero, popcount and bit shift are the only operations
 // that IRN needs; its size is the BDP cap (4.5.1). Contract: PSNs are unwrapped. set() outside [head, head +
-// capacity) is a broken invariant, so whoever takes a PSN from a packet asks covers() first.
+// capacity) is a broken invariant, so whoever takes a PSN from a packet asks covers() first. Memory: of 128
+// bits, until a bit further ahead is set; TCP's capacity is that of its largest message, which few flows use.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,9 @@ class PsnBitmap {
   }  // first PSN beyond the ring
   bool covers(UnwrappedPsn psn) const { return psn >= head_ && psn < end(); }
 
-  bool test(UnwrappedPsn psn) const { return covers(psn) && (words_[word_of(psn)] & bit_of(psn)) != 0; }
+  bool test(UnwrappedPsn psn) const {
+    return psn >= head_ && psn < stored_end() && (words_[word_of(psn)] & bit_of(psn)) != 0;
+  }
   void set(UnwrappedPsn psn);
   void set(UnwrappedPsn from, UnwrappedPsn to);  // all of [from, to), which lies in [head, end()]
   void reset(UnwrappedPsn psn);                  // its bit is zero again
@@ -43,7 +46,14 @@ class PsnBitmap {
   void clear(UnwrappedPsn head);
 
  private:
-  static constexpr std::size_t kBits = 64;
+  static constexpr std::size_t kBits = 64, kFirstWords = 2;
+  // Bits from here on are zero, and not in memory.
+  UnwrappedPsn stored_end() const { return head_ + stored_; }
+  void store_to(UnwrappedPsn end) {
+    if (end > stored_end()) [[unlikely]]
+      grow(end);
+  }
+  void grow(UnwrappedPsn end);
   std::size_t word_of(UnwrappedPsn psn) const {
     return (static_cast<std::uint64_t>(psn) / kBits) & (words_.size() - 1);
   }
@@ -59,8 +69,9 @@ class PsnBitmap {
 
   std::size_t capacity_;
   UnwrappedPsn head_;
-  std::vector<std::uint64_t>
-      words_;  // a power of two, with at least `capacity` bits: no PSN of the ring shares a bit with another
+  std::vector<std::uint64_t> words_;  // a power of two
+  UnwrappedPsn
+      stored_;  // at most their bits, so that no PSN stored shares a bit with another; at most capacity
 };
 
 }  // namespace rocelab

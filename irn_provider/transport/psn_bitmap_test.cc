@@ -59,26 +59,35 @@ TEST(PsnBitmapTest, ShiftForgetsWhatLeavesAndClearsWhatEnters) {
 }
 
 TEST(PsnBitmapTest, AgreesWithASetOverRandomOperations) {
-  for (const std::size_t capacity : {1u, 2u, 63u, 64u, 65u, 110u, 128u, 500u}) {
+  for (const std::size_t capacity : {1u, 2u, 63u, 64u, 65u, 110u, 128u, 129u, 500u, 4'096u}) {
     Rng rng(7 + capacity);
     PsnBitmap map(capacity, kStart);
     std::set<UnwrappedPsn> model;
+    std::uint64_t ahead = std::min<std::uint64_t>(capacity, 100);  // at first little of it is used
     for (int step = 0; step < 3000; ++step) {
-      const auto at = [&] { return map.head() + static_cast<UnwrappedPsn>(rng.below(capacity)); };
+      if (step % 500 == 499) ahead = std::min<std::uint64_t>(capacity, ahead * 3);
+      const auto at = [&] { return map.head() + static_cast<UnwrappedPsn>(rng.below(ahead)); };
+      const auto anywhere = [&] { return map.head() + static_cast<UnwrappedPsn>(rng.below(capacity)); };
       if (rng.bernoulli(0.1)) {
-        const UnwrappedPsn first = at(),
-                           end = first + static_cast<UnwrappedPsn>(rng.below(map.end() - first + 1));
+        const UnwrappedPsn first = at(), most = map.head() + static_cast<UnwrappedPsn>(ahead);
+        const UnwrappedPsn end = first + static_cast<UnwrappedPsn>(rng.below(most - first + 1));
         map.set(first, end);
         for (UnwrappedPsn psn = first; psn < end; ++psn) model.insert(psn);
       } else if (rng.bernoulli(0.8)) {
         const UnwrappedPsn psn = at();
         map.set(psn);
         model.insert(psn);
+      } else if (rng.bernoulli(0.5)) {
+        const UnwrappedPsn psn = anywhere();
+        map.reset(psn);
+        model.erase(psn);
       } else {
         map.advance(at());
         model.erase(model.begin(), model.lower_bound(map.head()));
       }
-      const UnwrappedPsn from = at(), to = from + static_cast<UnwrappedPsn>(rng.below(map.end() - from + 1));
+      const UnwrappedPsn from = anywhere();
+      const UnwrappedPsn to = from + static_cast<UnwrappedPsn>(rng.below(map.end() - from + 1));
+      ASSERT_EQ(map.test(from), model.contains(from)) << capacity << " step " << step;
       const auto ones = std::distance(model.lower_bound(from), model.lower_bound(to));
       ASSERT_EQ(map.popcount(from, to), static_cast<std::size_t>(ones)) << capacity << " step " << step;
       UnwrappedPsn zero = from;

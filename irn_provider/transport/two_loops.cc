@@ -6,7 +6,7 @@ TwoLoops::TwoLoops(const IrnConfig& config, const Rc3Config& rc3, bool timers, U
     : SenderWindow(first),
       arrived_(config.bitmap_packets, first),
       primary_(config, timers, first, &arrived_),
-      loop_(rc3) {
+      levels_(rc3) {
   follow();
 }
 
@@ -23,13 +23,14 @@ void TwoLoops::follow() {
   una_ = arrived_.head();
   next_ = std::max(primary_.next(), una_);
   recoveries_ = primary_.recoveries();
-  loop_.pass(next_);
+  if (loop_) loop_->pass(next_);
 }
 
 void TwoLoops::add(UnwrappedPsn first, UnwrappedPsn end) {
-  loop_.add(first, end);
+  if (!loop_) loop_ = std::make_unique<LowPriorityLoop>(levels_);
+  loop_->add(first, end);
   added_end_ = end;
-  loop_.pass(next_);
+  loop_->pass(next_);
 }
 
 NextPacket TwoLoops::pull(UnwrappedPsn limit, Time now) {
@@ -66,7 +67,7 @@ void TwoLoops::note_arrived(UnwrappedPsn from, UnwrappedPsn to, Time /*now*/) {
 
 // The peer has refused something, and may have taken packets back: what it had is not known any more.
 void TwoLoops::on_go_back(UnwrappedPsn expected, Time now) {
-  loop_.stop();
+  if (loop_) loop_->stop();
   arrived_.clear(std::max(expected, una_));
   primary_.on_go_back(expected, now);
   follow();

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 #include "irn_provider/transport/low_priority_loop.h"
@@ -37,7 +38,9 @@ class TwoLoops final : public SenderWindow {
   UnwrappedPsn acknowledged() const { return primary_.una(); }
   std::int64_t covered() const { return primary_.covered(); }
   std::int64_t own_out() const { return primary_.own_out(); }
-  UnwrappedPsn sent_end() const { return std::max(next_, loop_.sent_end()); }  // of either
+  UnwrappedPsn sent_end() const {  // of either
+    return loop_ ? std::max(next_, loop_->sent_end()) : next_;
+  }
 
   // --- the loop
   // A message, or a part of one, which ends at or before reach_end(); in the order of PSNs.
@@ -47,11 +50,11 @@ class TwoLoops final : public SenderWindow {
   std::uint64_t& next_message() { return next_message_; }
   UnwrappedPsn reach_end() const { return arrived_.end(); }
   std::int64_t reach() const { return static_cast<std::int64_t>(arrived_.capacity()); }
-  bool has_low() const { return loop_.has_next(); }
-  unsigned next_level() const { return loop_.next_level(); }
-  LowPacket pull_low() { return loop_.pull(); }
+  bool has_low() const { return loop_ && loop_->has_next(); }
+  unsigned next_level() const { return loop_->next_level(); }  // precondition: has_low()
+  LowPacket pull_low() { return loop_->pull(); }               // precondition: has_low()
   // The packet that pull() would give was sent by the loop, too, and nobody has said that it arrived.
-  bool would_repeat(UnwrappedPsn limit) const { return loop_.has_sent(peek(limit)); }
+  bool would_repeat(UnwrappedPsn limit) const { return loop_ && loop_->has_sent(peek(limit)); }
   // Of a lower level: una() <= expected <= sent_end(), expected < sack < sent_end().
   void on_low_answer(UnwrappedPsn expected, std::optional<UnwrappedPsn> sack, Time now);
 
@@ -64,7 +67,8 @@ class TwoLoops final : public SenderWindow {
 
   PsnBitmap arrived_;  // what answers of lower levels have said; head is una()
   TcpSender primary_;
-  LowPriorityLoop loop_;
+  Rc3Config levels_;
+  std::unique_ptr<LowPriorityLoop> loop_;  // since the first message: one end of most connections has none
   UnwrappedPsn added_end_ = 0;
   std::uint64_t next_message_ = 0;
 };

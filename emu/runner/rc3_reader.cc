@@ -24,6 +24,9 @@ void read_levels(ConfigSection& section, NicConfig& config) {
     if (!dscp)
       section.fail_at("classes", "names class " + std::to_string(tc.value) +
                                      ", which no DSCP reaches: give it one in classes.dscp");
+    if (tc.value == config.cnp_tc().value)
+      section.fail_at("classes", "names class " + std::to_string(tc.value) +
+                                     ", that of CNPs, which wait for no data: choose another one");
     if ((config.strict_classes >> tc.value & 1) == 0)
       section.fail_at("classes",
                       "names class " + std::to_string(tc.value) +

@@ -56,6 +56,7 @@ TEST(Rc3ReaderTest, WhatItDoesNotGoWithIsNamedWithItsPlace) {
   has(complaint("rc3", "[irn]\nrc3.classes = [3, 3]\n"), "must fall");
   has(complaint("rc3", "[irn]\nrc3.classes = [1, 2]\n"), "must fall");
   has(complaint("rc3", "[irn]\nrc3.classes = [8, 2]\n"), "t.toml:6:");
+  has(complaint("rc3", "[irn]\nrc3.classes = [6, 3]\nrc3.packets = [40]\n"), "names class 6, that of CNPs");
   has(complaint("rc3", "[irn]\nrc3.packets = [40, 400]\n"), "one number for each level below TCP's: 3");
   has(complaint("rc3", "[irn]\nrc3.packets = [40, 0, 4000]\n"), "rc3.packets");
   has(complaint("rc3", "[irn]\nrc3.clases = [3, 2]\n"), "did you mean \"classes\"");

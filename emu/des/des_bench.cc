@@ -1,7 +1,7 @@
 // des_bench SCENARIO LABEL [--trace] [--threads N] [--parts N]: one run of the scenario's first seed in
 // virtual time, to completion, and what it cost, as one line of JSON. `./rocelab bench des` runs it;
 // callgrind counts its instructions. "speedup_of_parts" is what as many cores as parts could make of the run
-// at best: the work of all parts over that of the longest part of each window.
+// at best: the work of all parts over that of the longest part of each round.
 #include <time.h>
 
 #include <cinttypes>
@@ -89,13 +89,13 @@ int run(const std::string& file, const std::string& label, DesOptions options) {
     delivered += run.plan().flows[i].packets;
   }
   std::printf("{\"label\": \"%s\", \"hosts\": %zu, \"switches\": %zu, \"flows\": %zu, \"completed\": %" PRIu64
-              ", \"experiment_s\": %.9f, \"windows\": %" PRIu64 ", \"delivered_data_packets\": %" PRIu64
+              ", \"experiment_s\": %.9f, \"rounds\": %" PRIu64 ", \"delivered_data_packets\": %" PRIu64
               ", \"packet_hops\": %" PRIu64 ", \"drops\": %" PRIu64
               ", \"setup_cpu_s\": %.3f, \"cpu_s\": %.3f, \"delivered_data_packets_per_cpu_s\": %.0f, "
               "\"ns_per_packet_hop\": %.1f, \"peak_packets\": %zu, \"peak_bytes\": %" PRIu64
               ", \"threads\": %u, \"parts\": %u, \"wall_s\": %.3f%s}\n",
               label.c_str(), run.plan().world.hosts.size(), run.plan().world.switches.size(), flows.size(),
-              completed, run.now().seconds(), run.windows(), delivered, packet_hops(run), drops(run),
+              completed, run.now().seconds(), run.rounds(), delivered, packet_hops(run), drops(run),
               ready - begin, end - ready, static_cast<double>(delivered) / (end - ready),
               (end - ready) * 1e9 / static_cast<double>(packet_hops(run)), run.network().peak_packets(),
               peak_bytes(), run.engine().threads(), run.network().last_part(), wall,

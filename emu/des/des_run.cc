@@ -83,10 +83,10 @@ bool DesRun::advance(std::uint64_t steps) {
     if (!engine_.step(stop_)) {
       over_ = true;
       finish();
+    } else if (network_.any_failed()) {
+      stop_ = std::min(stop_, network_.given_up_since() + kLinger);
     } else if (network_.programs_running() == 0) {
       stop_ = std::min(stop_, network_.programs_over_since() + kLinger);
-    } else if (network_.any_failed() && network_.programs_over()) {
-      stop_ = std::min(stop_, engine_.now() + kLinger);
     }
     if (tap_) tap_->commit(engine_.now());
   }
@@ -99,7 +99,7 @@ void DesRun::flush() {
 }
 
 void DesRun::finish() {
-  network_.settle(std::max(engine_.now(), std::min(stop_, engine_.next_event())));
+  network_.settle(stop_);
   for (const auto& trace : host_traces_)
     if (trace) trace->flush();
   for (const auto& trace : switch_traces_) {

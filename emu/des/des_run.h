@@ -55,11 +55,11 @@ class DesRun {
   // A plan with an original and without its schedule runs that first, here, without traces.
   DesRun(RunPlan plan, const DesOptions& options);
 
-  // At most so many windows (or instants). True: the run is over.
+  // At most so many rounds (or instants) of the engine. True: the run is over.
   bool advance(std::uint64_t steps);
   void flush();  // event files of switches have all records up to now(), for a reader that watches the run
   Time now() const { return engine_.now(); }
-  std::uint64_t windows() const { return engine_.steps(); }
+  std::uint64_t rounds() const { return engine_.steps(); }
   bool complete() const { return network_.programs_running() == 0; }  // every program came to its end
   std::size_t programs_running() const { return network_.programs_running(); }
   const Engine& engine() const { return engine_; }

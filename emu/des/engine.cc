@@ -14,39 +14,37 @@ Engine::Engine(Network& network, Driver driver, std::uint32_t threads, Clock clo
 }
 
 bool Engine::step(Time stop) {
+  const Time begin = next_event();
+  if (begin >= stop) {
+    now_ = std::min(network_.last_event() + network_.lookahead(), stop);
+    return false;
+  }
+  ++steps_;
   if (driver_ == Driver::kGlobalOrder) {
-    const Time begin = next_event();
-    if (begin >= stop) return false;
     std::size_t first = 0;
     while (network_.next_event(first) != begin) ++first;
     network_.run(first, begin + Duration::from_ps(1));
     now_ = begin;  // other nodes may have events at this instant
-    ++steps_;
     return true;
   }
-  const Time begin = next_event();
-  if (begin >= stop) return false;
-  const Time end = std::min(begin + network_.lookahead(), stop);
-  network_.begin_window();
+  now_ = network_.begin_round(stop);
   if (crew_)
-    crew_->each([this, end](std::uint32_t thread) { run_parts(thread, end); });
+    crew_->each([this](std::uint32_t thread) { run_parts(thread); });
   else
-    run_parts(0, end);
-  network_.end_window();
+    run_parts(0);
+  network_.end_round();
   if (clock_ != nullptr) count_work();
-  now_ = end;
-  ++steps_;
   return true;
 }
 
 Time Engine::next_event() const {
-  return driver_ == Driver::kGlobalOrder ? network_.next_event() : network_.next_window();
+  return driver_ == Driver::kGlobalOrder ? network_.next_event() : network_.next_round();
 }
 
-void Engine::run_parts(std::uint32_t thread, Time end) {
+void Engine::run_parts(std::uint32_t thread) {
   for (std::uint32_t part = network_.first_part() + thread; part < network_.last_part(); part += threads()) {
     const std::uint64_t begin = clock_ != nullptr ? clock_() : 0;
-    network_.run_part(part, end);
+    network_.run_part(part);
     if (clock_ != nullptr) ticks_[part].value = clock_() - begin;
   }
 }

@@ -82,14 +82,29 @@ TEST_P(SmallScenarioTest, PartsAndThreadsChangeNothing) {
   }
 }
 
-// Any assignment of switches to parts, however bad.
+// Each link as long as it was or down to an eighth of it: for longer ones buffers have no headroom.
+void shorten_links(RunPlan& plan, Rng& rng) {
+  World& world = plan.world;
+  const auto shortened = [&](Duration delay) { return delay / static_cast<std::int64_t>(1 + rng.below(8)); };
+  for (std::size_t p = 0; p < world.ports.size(); ++p) {
+    PortEntry& port = world.ports[p];
+    if (port.peer_host != kNoPeer)
+      world.hosts[port.peer_host].nic.link_delay = port.config.delay = shortened(port.config.delay);
+    else if (port.peer_port != kNoPeer && port.peer_port > p)
+      world.ports[port.peer_port].config.delay = port.config.delay = shortened(port.config.delay);
+  }
+  plan.lookahead = lookahead_of(world.view());
+}
+
+// Any assignment of switches to parts, however bad, with links as long as they are and of many lengths.
 TEST_P(SmallScenarioTest, RandomPartitionsChangeNothing) {
   Rng rng(7);
   for (RunPlan& plan : small_plans(GetParam())) {
     if (plan.original) continue;  // has one part
     plan.settings.engine.limit = std::min(plan.settings.engine.limit, kCut / 4);
-    const std::string alone = traces(plan, Driver::kWindows).hash;
     for (int round = 0; round < 2; ++round) {
+      if (round == 1) shorten_links(plan, rng);
+      const std::string alone = traces(plan, Driver::kWindows).hash;
       Partition partition;
       partition.parts = partition.last_here = static_cast<std::uint32_t>(2 + rng.below(6));
       std::vector<std::uint32_t> of_switch(plan.world.switches.size());
@@ -103,6 +118,7 @@ TEST_P(SmallScenarioTest, RandomPartitionsChangeNothing) {
       DesRun run(plan, options);
       while (!run.advance(1 << 10)) {
       }
+      EXPECT_EQ(run.network().late_arrivals(), 0u) << plan.label << ", round " << round;
       EXPECT_EQ(alone, to_hex(combine(run.digests()))) << plan.label << ", round " << round;
     }
   }
@@ -175,6 +191,28 @@ TEST(DesRunTest, HowItIsCutIntoStepsChangesNothing) {
   EXPECT_EQ(hashes[0], hashes[2]);
 }
 
+// Two racks of short cables, and a long one between them.
+TEST(DesRunTest, PartsMeetAsOftenAsTheLinksBetweenThemAsk) {
+  std::string text = kStar;
+  const std::string star = "kind = \"star\"\nhosts = 3\nrate = \"40Gb/s\"\ndelay = \"2us\"\n";
+  ASSERT_NE(text.find(star), std::string::npos);
+  text.replace(text.find(star), star.size(),
+               "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 2\nrate = \"40Gb/s\"\n"
+               "delay = \"100ns\"\ntrunk_delay = \"20us\"\n");
+  const RunPlan plan = plan_of(text);
+  DesOptions options;
+  DesRun alone(plan, options);
+  options.parts = 2;
+  DesRun parts(plan, options);
+  for (DesRun* run : {&alone, &parts})
+    while (!run->advance(1000)) {
+    }
+  EXPECT_EQ(to_hex(combine(alone.digests())), to_hex(combine(parts.digests())));
+  EXPECT_EQ(alone.now(), parts.now());
+  EXPECT_LE(parts.rounds(), static_cast<std::uint64_t>(parts.now().seconds() / 20e-6) + 2);
+  EXPECT_GT(alone.rounds(), 10 * parts.rounds());
+}
+
 TEST(DesRunTest, WithoutTracesTheFlowsAreTheSame) {
   const RunPlan plan = plan_of(kStar);
   DesOptions options;
@@ -232,6 +270,37 @@ TEST(DesRunTest, FlowsThatCannotCompleteEndWithTheStatusOfTheirCqe) {
   }
   EXPECT_LT(run.now(), Time::zero() + 100_s);
   EXPECT_GT(run.network().link_out(2).lost_frames, 0u);
+}
+
+// Flows that fail, at different times, and one that does not: when the run ends is no affair of its parts.
+TEST(DesRunTest, RunsWhoseFlowsFailEndAtTheSameTimeInAnyNumberOfParts) {
+  std::string text = kStar;
+  const std::string star = "kind = \"star\"\nhosts = 3\n";
+  ASSERT_NE(text.find(star), std::string::npos);
+  text.replace(text.find(star), star.size(),
+               "kind = \"leaf-spine\"\nleaves = 4\nspines = 1\nhosts_per_leaf = 1\ntrunk_delay = \"20us\"\n");
+  text += "[[fault]]\nfrom = \"leaf3\"\nto = \"h3\"\ndrop_rate = 1.0\n";
+  text.insert(text.find("[engine]"),
+              "  [[workload.flow]]\n  src = \"h4\"\n  dst = \"h2\"\n  size = \"1MB\"\n");
+  const RunPlan plan = plan_of(
+      text, {{"transport", "[\"roce\"]"}, {"engine.limit", "\"100s\""}, {"timers.verbs_timeout", "8"}});
+  std::vector<DesRun::NodeDigest> digests;
+  Time end;
+  for (const std::uint32_t parts : {1u, 2u, 5u}) {
+    DesOptions options;
+    options.parts = parts;
+    DesRun run(plan, options);
+    while (!run.advance(1000)) {
+    }
+    EXPECT_TRUE(std::ranges::any_of(run.flows(), [](const FlowOutcome& flow) { return flow.status != 0; }));
+    EXPECT_FALSE(run.complete());
+    if (parts == 1) digests = run.node_digests(), end = run.now();
+    EXPECT_EQ(run.now(), end) << parts;
+    ASSERT_EQ(run.node_digests().size(), digests.size());
+    for (std::size_t i = 0; i < digests.size(); ++i)
+      EXPECT_EQ(run.node_digests()[i].digest, digests[i].digest)
+          << parts << " parts, node " << digests[i].node;
+  }
 }
 
 // Of both bottlenecks of the scenario, a switch's port and a NIC, gold gets three quarters.

@@ -258,6 +258,7 @@ void FlowProgram::fill(Transfer& t, std::size_t lane, Time now) {
 // --- running: Runner::run_flows, from one wait to the next
 
 void FlowProgram::wake(Time now) {
+  now_ = now;
   if (waits_ == Waits::kEvent && nic_.cq_depth(cq_) > 0) poll(now);
   deadline_ = Time::never();
   for (;;) {
@@ -295,7 +296,7 @@ void FlowProgram::start_due(Time now) {
                                        slot = starts ? starts : alarms_.take(clock_ns(now));
     if (!slot) return;
     Transfer& t = transfers_[*slot];
-    if (t.record.over) continue;
+    if (t.record.is_over()) continue;
     if (starts) t.record.posted = now;
     if (app::SharedLanes* shared = shared_by(t)) shared->join(*slot, t.script.lanes());
     if (t.script.time_is_up(clock_ns(now)))
@@ -320,11 +321,13 @@ void FlowProgram::live_on(const app::Lifetimes::Due& due, Time now) {
 
 void FlowProgram::arm(std::uint32_t slot) {
   const Transfer& t = transfers_[slot];
-  if (t.script.flow().numbered()) alarms_.set(slot, t.record.over ? app::kNever : t.script.next_alarm_ns());
+  if (t.script.flow().numbered())
+    alarms_.set(slot, t.record.is_over() ? app::kNever : t.script.next_alarm_ns());
 }
 
 void FlowProgram::stop(Transfer& t, Time now) {
-  t.record.over = t.record.timed_out = true;
+  t.record.over = now;
+  t.record.timed_out = true;
   --unfinished_;
   if (!t.script.is_source()) return;
   for (const Endpoint& lane : t.local) {
@@ -352,13 +355,14 @@ void FlowProgram::fail(Transfer& first, int first_status) {
   if (std::exchange(fails_others_, true)) return;
   for (; !failing_.empty(); failing_.pop_front()) {
     const auto [slot, status] = failing_.front();
-    if (!transfers_[slot].record.over) fail_one(transfers_[slot], status);
+    if (!transfers_[slot].record.is_over()) fail_one(transfers_[slot], status);
   }
   fails_others_ = false;
 }
 
 void FlowProgram::fail_one(Transfer& t, int status) {
-  t.record.over = any_failed_ = true;
+  t.record.over = now_;
+  any_failed_ = true;
   t.record.status = status;
   if (t.script.is_requester() || t.script.flow().op != app::Op::kRead) --unfinished_;
   for (const std::uint32_t slot : starts_.failed(t.script.flow().id))
@@ -370,7 +374,7 @@ void FlowProgram::fail_one(Transfer& t, int status) {
 void FlowProgram::handle(const Cqe& cqe, Time now) {
   Transfer& t = transfers_.at(app::TransferScript::slot_of(cqe.wr_id));
   const app::Flow& flow = t.script.flow();
-  if (t.record.over) return;  // what is flushed after a failure
+  if (t.record.is_over()) return;  // what is flushed after a failure
   if (cqe.status != WcStatus::kSuccess) return fail(t, static_cast<int>(cqe.status));
   const std::size_t lane = app::TransferScript::lane_of(cqe.wr_id);
   const std::uint64_t before = t.script.outstanding(lane);
@@ -392,7 +396,7 @@ void FlowProgram::handle(const Cqe& cqe, Time now) {
   if (t.record.bytes != flow.size) return fail(t, TransferRecord::kGeneralError);
   if (t.script.is_requester()) t.record.cqe = at_ns(clock_ns(now));
   if (!t.script.is_source()) t.record.placed = now;
-  t.record.over = true;
+  t.record.over = now;
   --unfinished_;
   starts_.ended(flow.id, clock_ns(now));
   if (!flow.destroys()) return;

@@ -44,7 +44,8 @@ struct TransferRecord {
   Time cqe = Time::never();  // as the program's clock shows it
   int status = 0;            // ibv_wc_status; kGeneralError: not a completion's
   std::uint64_t bytes = 0;
-  bool over = false;
+  Time over = Time::never();  // since when it is
+  bool is_over() const { return !over.is_never(); }
   bool timed_out = false;  // the source's is stopped by the flow's stop, the sink waits no longer
   static constexpr int kGeneralError = 21;  // IBV_WC_GENERAL_ERR
 };
@@ -122,6 +123,7 @@ class FlowProgram {
   std::map<std::uint32_t, app::SharedLanes> connections_;  // by the number that flows have
   std::size_t unfinished_ = 0;  // transfers that will end with a completion of ours
   Waits waits_ = Waits::kPoll;
+  Time now_;  // of the last wake()
   Time deadline_ = Time::never();
   Time over_since_ = Time::never();
   bool any_failed_ = false;

@@ -33,6 +33,7 @@ class HostNode {
   const Nic& nic() const { return nic_; }
   void use_replay(ReplayPort& port) { nic_.use_replay(port); }
   Time next_event() const { return std::min(port_.next_event(), program_.deadline()); }
+  Time last_event() const { return port_.now(); }
 
   // A frame whose last bit arrives at `due`, in the order of the link.
   void deliver(PacketRef&& packet, Time due) {

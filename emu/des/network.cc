@@ -73,6 +73,8 @@ void Network::lay_out(const Partition& partition) {
     part.last = static_cast<std::uint32_t>(node_at_.size());
     for (auto& out : part.out) out.resize(partition.parts);
   }
+  expected_.resize(partition.parts, Time::never());
+  horizons_.resize(partition.parts);
   next_.resize(node_at_.size(), Time::never());
 }
 
@@ -83,9 +85,9 @@ Network::Network(const RunPlan& plan, const Sinks& sinks, const Partition& parti
       forwarding_(plan),
       flows_(program_flows(plan)),
       lookahead_(std::min(plan.lookahead, kLinger)),
+      ways_((lay_out(partition), latencies())),
       first_part_(partition.first_here),
       last_part_(partition.last_here) {
-  lay_out(partition);
   endpoints_.resize(flows_.size());
   const World& world = plan.world;
   std::vector<std::vector<std::uint32_t>> flows_of(world.hosts.size());
@@ -134,7 +136,37 @@ Network::Network(const RunPlan& plan, const Sinks& sinks, const Partition& parti
     if (switches_[s]) next_[place_of_[hosts_.size() + s]] = switches_[s]->node.next_event();
   connect_programs();
   for (Part& part : parts_) part.next = earliest(part);
-  end_window();
+  end_round();
+}
+
+// Of each part, the smallest latency of the links inside it; returned: that of the links from each part to
+// each other one.
+std::vector<Duration> Network::latencies() {
+  const std::size_t parts = parts_.size(), hosts = plan_.world.hosts.size();
+  std::vector<Duration> between(parts * parts, Duration::infinite());
+  const auto between_parts = [&](std::uint32_t from, std::uint32_t to) -> Duration& {
+    return between[from * parts + to];
+  };
+  for (Part& part : parts_) part.lookahead = kLinger;
+  for (const PortEntry& port : plan_.world.ports) {
+    const std::uint32_t from = part_of_[hosts + port.switch_index],
+                        to = port.peer_port == kNoPeer
+                                 ? from
+                                 : part_of_[hosts + plan_.world.ports[port.peer_port].switch_index];
+    Duration& smallest = from == to ? parts_[from].lookahead : between_parts(from, to);
+    smallest = std::min(smallest, latency_of(plan_.world, port));
+  }
+  // Programs look up their peer's queue pairs without a frame, at the flow's start. A program that waits may
+  // have created them up to a nanosecond late.
+  for (std::size_t f = 0; f < flows_.size(); ++f) {
+    const std::uint32_t src = part_of_[plan_.flows[f].src], dst = part_of_[plan_.flows[f].dst];
+    if (src == dst || !flows_[f].connects_late()) continue;
+    const std::int64_t ahead_ns = flows_[f].start_ns() - flows_[f].connect_ns() - 1;
+    const Duration ahead = std::max(Duration::from_ps(ahead_ns * 1'000), Duration::from_ps(1));
+    for (Duration* either : {&between_parts(src, dst), &between_parts(dst, src)})
+      *either = std::min(*either, ahead);
+  }
+  return between;
 }
 
 Network::Link& Network::link(std::uint32_t port) {
@@ -164,32 +196,58 @@ Time Network::earliest(const Part& part) const {
 
 Time Network::next_event() const { return *std::min_element(next_.begin(), next_.end()); }
 
-Time Network::next_window() const { return std::ranges::min_element(parts_, {}, &Part::next)->next; }
+Time Network::next_round() const { return *std::ranges::min_element(expected_); }
+
+Time Network::begin_round(Time stop) {
+  side_ ^= 1;
+  const Duration longest = parts_.size() > 1 ? kLinger : lookahead_;
+  return ways_.find(expected_, std::min(next_round() + longest, stop), horizons_);
+}
+
+void Network::end_round() {
+  expect();
+  if (sinks_.peers != nullptr) meet_peers();
+}
+
+// As far as this process knows: from what its parts have to do, and have sent.
+void Network::expect() {
+  std::ranges::fill(expected_, Time::never());
+  for (std::uint32_t from = first_part_; from < last_part_; ++from) {
+    expected_[from] = std::min(expected_[from], parts_[from].next);
+    for (std::size_t to = 0; to < parts_.size(); ++to)
+      expected_[to] = std::min(expected_[to], parts_[from].out[side_][to].first_due);
+  }
+}
 
 // --- running
 
-void Network::run_part(std::uint32_t index, Time end) {
+void Network::run_part(std::uint32_t index) {
   Part& part = parts_[index];
   if (parts_.size() > 1) take_crossings(index);
-  for (std::uint32_t place = part.first; place < part.last; ++place)
-    if (next_[place] < end) run(node_at_[place], end);
-  part.next = std::min(earliest(part), part.first_crossing);
+  const Time horizon = horizons_[index];
+  while (part.next < horizon) {
+    const Time end = std::min(part.next + part.lookahead, horizon);
+    for (std::uint32_t place = part.first; place < part.last; ++place)
+      if (next_[place] < end) run(node_at_[place], end);
+    part.next = earliest(part);
+  }
 }
 
 void Network::take_crossings(std::uint32_t index) {
   Part& part = parts_[index];
-  for (auto& sent : part.out[side_]) sent.clear();  // they have been taken in the last window
-  part.first_crossing = Time::never();
-  for (Part& from : parts_)
-    for (const Crossing& crossing : from.out[side_ ^ 1][index])
+  for (Crossings& sent : part.out[side_]) sent.clear();  // they have been taken in the last round
+  for (const Part& from : parts_) {
+    const Crossings& sent = from.out[side_ ^ 1][index];
+    for (const Crossing& crossing : sent.frames)
       arrive_at_switch(crossing.port, part.pool.clone(*crossing.packet), crossing.due);
+    part.next = std::min(part.next, sent.first_due);
+  }
 }
 
 void Network::send_away(const PortEdge& edge, PacketRef&& packet, Time due) {
   Part& part = parts_[part_of_[hosts_.size() + edge.switch_index]];
   const std::uint32_t to = part_of_[hosts_.size() + port_edges_[edge.away_port].switch_index];
-  part.out[side_][to].push_back({std::move(packet), edge.away_port, due});
-  part.first_crossing = std::min(part.first_crossing, due);
+  part.out[side_][to].add(std::move(packet), edge.away_port, due);
 }
 
 void Network::run_host(std::uint32_t index, Time end) {

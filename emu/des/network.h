@@ -5,9 +5,11 @@
 // A frame that leaves a node goes straight into its receiver's queue of arrivals, with its due time: a link
 // is a FIFO of due times and no node of its own. Nothing sent at t is due before t + lookahead().
 //
-// Parts of a network (partition.h) may run at the same time. All that a node writes when it runs belongs to
-// its part: packets come from the part's pool, and a frame to another part waits in a list of its sender's
-// until the receiving part takes a copy of it at the begin of the next window.
+// Parts of a network (partition.h) run at the same time, each up to a horizon of its own (horizons.h), and
+// meet then: that is a round. Inside a round a part runs windows of the smallest latency of its own links.
+// All that a node writes when it runs belongs to its part: packets come from the part's pool, and a frame to
+// another part waits in a list of its sender's until the receiving part takes a copy of it at the begin of
+// the next round.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +21,7 @@
 
 #include "base/packet.h"
 #include "emu/des/forwarding.h"
+#include "emu/des/horizons.h"
 #include "emu/des/host_node.h"
 #include "emu/des/huge_pages.h"
 #include "emu/des/partition.h"
@@ -75,14 +78,18 @@ class Network {
       run_switch(static_cast<std::uint32_t>(node - hosts_.size()), end);
   }
 
-  // --- one window, part by part: begin_window(), then run_part() of every part that is here, in any order or
-  // at once, then end_window().
+  // --- one round: begin_round(), then run_part() of every part that is here, in any order or at once, then
+  // end_round().
   std::uint32_t first_part() const { return first_part_; }
   std::uint32_t last_part() const { return last_part_; }
-  void begin_window() { side_ ^= 1; }
-  void run_part(std::uint32_t part, Time end);
-  void end_window();
-  Time next_window() const;  // the earliest event of all nodes, between two windows
+  // No event at `stop` or later happens in it. Returns the time before which every event has happened when it
+  // is over. A network of one part has rounds of one window; of several, at most kLinger, so that a run's
+  // end, which its last flow decides, is in no round that has run.
+  Time begin_round(Time stop);
+  void run_part(std::uint32_t part);
+  void end_round();
+  Time next_round() const;  // the earliest event of all nodes, between two rounds
+  Time last_event() const;  // the latest that has happened, of all nodes; all processes call it at once
   // Samples and records up to `end`, before which every node has run.
   void settle(Time end);
 
@@ -95,7 +102,8 @@ class Network {
   const HostNode& host(std::uint32_t index) const { return *hosts_[index]; }
   const Switch& switch_model(std::uint32_t index) const { return switches_[index]->node.model(); }
   bool any_failed() const;
-  bool programs_over() const;        // every end of every flow is over, or its peer's end has failed
+  // Since when every end of every flow is over, or its peer's end has failed; never() while one is not.
+  Time given_up_since() const;
   Time programs_over_since() const;  // the latest end of a program; never() while one runs
   std::size_t programs_running() const;
   SwitchPortCounters port_counters(std::uint32_t port, Time now) const;
@@ -142,25 +150,48 @@ class Network {
     std::uint32_t port;
     Time due;
   };
+  struct Crossings {
+    std::vector<Crossing> frames;
+    Time first_due = Time::never();
+    void add(PacketRef&& packet, std::uint32_t port, Time due) {
+      frames.push_back({std::move(packet), port, due});
+      first_due = std::min(first_due, due);
+    }
+    void clear() {
+      frames.clear();
+      first_due = Time::never();
+    }
+  };
   struct alignas(64) Part {
-    PacketPool pool{huge_pages};                // before everything that holds packets
-    std::uint32_t first = 0, last = 0;          // places of its nodes
-    std::vector<std::vector<Crossing>> out[2];  // of this window and of the last one; by part
-    Time first_crossing = Time::never();        // due, of this window's
-    Time next;                                  // its nodes' earliest event, or that of what it sends away
+    PacketPool pool{huge_pages};        // before everything that holds packets
+    std::uint32_t first = 0, last = 0;  // places of its nodes
+    std::vector<Crossings> out[2];      // of this round and of the last one; by part
+    Duration lookahead;                 // of its links
+    Time next;                          // its nodes' earliest event
     std::size_t programs_running = 0;
     bool any_failed = false;
     Time over_since;  // of another process, in its first part
   };
 
   void lay_out(const Partition& partition);
+  std::vector<Duration> latencies();
+  void expect();
   std::uint32_t first_part_of(std::uint32_t rank) const;
   std::uint32_t rank_of(std::size_t node) const;
   void share_endpoints();
   void tell_endpoints(std::vector<Peers::Buffer>& out);
   void hear_endpoints(std::span<const std::byte> in);
-  void take_window(std::uint32_t rank, std::span<const std::byte> in);
+  void meet_peers();
+  void take_round(std::uint32_t rank, std::span<const std::byte> in);
   Time local_over_since() const;
+  Time latest_of_all(Time here) const;
+  std::vector<Peers::Buffer> exchange_with_all(const Peers::Buffer& mine) const;
+  template <class Use>
+  void for_transfers(Use&& use) const {
+    for (const auto& host : hosts_)
+      if (host)
+        for (const FlowProgram::Transfer& transfer : host->program().transfers()) use(transfer);
+  }
   Part& part_of(std::size_t node) { return parts_[part_of_[node]]; }
   void connect_programs();
   Time earliest(const Part& part) const;
@@ -195,9 +226,11 @@ class Network {
   std::vector<PortEdge> port_edges_;
   std::vector<HostEdge> host_edges_;
   std::vector<Time> next_;                         // by place: part by part, flat, scanned once per window
+  std::vector<Time> expected_, horizons_;          // by part: its next event, where this round ends for it
   std::vector<std::uint32_t> node_at_;             // by place
   std::vector<std::uint32_t> place_of_, part_of_;  // by node
   Duration lookahead_;
+  Horizons ways_;
   std::uint32_t first_part_, last_part_;  // that are here
   unsigned side_ = 0;                     // of Part::out that is being written
 };

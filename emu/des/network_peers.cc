@@ -1,7 +1,7 @@
-// Network: the parts of a run that other processes have (peers.h). After each window a process tells the
-// others what its parts have sent to theirs, when its next event is and how far its programs are; queue pairs
-// are told of when they are created. All processes are of one build and of one machine's byte order, which
-// their driver checks before the run.
+// Network: the parts of a run that other processes have (peers.h). After each round a process tells the
+// others what its parts have sent to theirs, when the next event of each part is as far as it knows, and how
+// far its programs are; queue pairs are told of when they are created. All processes are of one build and of
+// one machine's byte order, which their driver checks before the run.
 #include <cstring>
 #include <span>
 #include <stdexcept>
@@ -40,8 +40,9 @@ class Reader {
   std::span<const std::byte> rest_;
 };
 
-struct WindowHead {
-  Time next, over_since;
+// Before the time that is expected at each part, then the crossings.
+struct RoundHead {
+  Time over_since;
   std::uint64_t programs_running = 0, crossings = 0;
   bool any_failed = false;
 };
@@ -49,6 +50,11 @@ struct WindowHead {
 struct CrossingHead {
   Time due;
   std::uint32_t from, to, port;
+};
+
+struct Failure {
+  Time at;
+  std::uint32_t flow;
 };
 
 struct EndpointHead {
@@ -119,83 +125,101 @@ std::uint32_t Network::rank_of(std::size_t node) const {
   return rank;
 }
 
-void Network::end_window() {
-  if (sinks_.peers == nullptr) return;
+void Network::meet_peers() {
   const std::uint32_t ranks = sinks_.peers->ranks(), own = sinks_.peers->rank();
-  WindowHead mine{Time::never(), local_over_since(), 0, 0, false};
+  RoundHead mine{local_over_since()};
   for (std::uint32_t p = first_part_; p < last_part_; ++p) {
-    mine.next = std::min(mine.next, parts_[p].next);
     mine.programs_running += parts_[p].programs_running;
     mine.any_failed |= parts_[p].any_failed;
   }
   std::vector<Peers::Buffer> out(ranks);
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     if (rank == own) continue;
-    WindowHead head = mine;
+    RoundHead head = mine;
     Peers::Buffer body;
     for (std::uint32_t from = first_part_; from < last_part_; ++from)
       for (std::uint32_t to = first_part_of(rank); to < first_part_of(rank + 1); ++to)
-        for (const Crossing& crossing : parts_[from].out[side_][to]) {
+        for (const Crossing& crossing : parts_[from].out[side_][to].frames) {
           put(body, CrossingHead{crossing.due, from, to, crossing.port});
           put_packet(body, *crossing.packet);
           ++head.crossings;
         }
     put(out[rank], head);
+    for (const Time expected : expected_) put(out[rank], expected);
     out[rank].insert(out[rank].end(), body.begin(), body.end());
   }
   tell_endpoints(out);
   const std::vector<Peers::Buffer> in = sinks_.peers->exchange(out);
   for (std::uint32_t rank = 0; rank < ranks; ++rank)
-    if (rank != own) take_window(rank, in[rank]);
+    if (rank != own) take_round(rank, in[rank]);
 }
 
 // A part elsewhere stands here with what it has sent to the parts here, as if it had run here.
-void Network::take_window(std::uint32_t rank, std::span<const std::byte> in) {
+void Network::take_round(std::uint32_t rank, std::span<const std::byte> in) {
   for (std::uint32_t p = first_part_of(rank); p < first_part_of(rank + 1); ++p)
-    for (auto& sent : parts_[p].out[side_]) sent.clear();
+    for (Crossings& sent : parts_[p].out[side_]) sent.clear();
   Reader reader(in);
-  const auto head = reader.get<WindowHead>();
+  const auto head = reader.get<RoundHead>();
   Part& first = parts_[first_part_of(rank)];
-  first.next = head.next;
   first.programs_running = head.programs_running;
   first.any_failed = head.any_failed;
   first.over_since = head.over_since;
+  for (Time& expected : expected_) expected = std::min(expected, reader.get<Time>());
   for (std::uint64_t i = 0; i < head.crossings; ++i) {
     const auto crossing = reader.get<CrossingHead>();
     RL_CHECK(crossing.from < parts_.size() && crossing.to < parts_.size());
     Part& from = parts_[crossing.from];
-    from.out[side_][crossing.to].push_back({get_packet(reader, from.pool), crossing.port, crossing.due});
+    from.out[side_][crossing.to].add(get_packet(reader, from.pool), crossing.port, crossing.due);
   }
   hear_endpoints(reader.rest());
 }
 
-// Whether all flows are over, or have failed at an end, here and elsewhere.
-bool Network::programs_over() const {
-  if (programs_running() == 0) return true;
-  std::vector<bool> failed(flows_.size());
-  for (const auto& host : hosts_)
-    if (host)
-      for (const FlowProgram::Transfer& t : host->program().transfers())
-        if (t.record.status != 0) failed[t.flow_index] = true;
+// A flow's end is given up when it is over, or when its other end fails. Receivers of READs, which learn of
+// nothing, do not count.
+Time Network::given_up_since() const {
+  std::vector<Time> failed(flows_.size(), Time::never());
+  const auto fail = [&](std::uint32_t flow, Time at) { failed.at(flow) = std::min(failed.at(flow), at); };
+  for_transfers([&](const FlowProgram::Transfer& t) {
+    if (t.record.status != 0) fail(t.flow_index, t.record.over);
+  });
   if (sinks_.peers != nullptr) {
     Peers::Buffer mine;
     for (std::uint32_t flow = 0; flow < failed.size(); ++flow)
-      if (failed[flow]) put(mine, flow);
-    for (const Peers::Buffer& in : sinks_.peers->exchange(std::vector(sinks_.peers->ranks(), mine)))
-      for (Reader reader(in); !reader.done();) failed.at(reader.get<std::uint32_t>()) = true;
-  }
-  bool over = true;
-  for (const auto& host : hosts_)
-    if (host && !host->program().over())
-      for (const FlowProgram::Transfer& t : host->program().transfers()) {
-        const bool passive = !t.script.is_requester() && t.script.flow().op == app::Op::kRead;
-        over &= t.record.over || passive || failed[t.flow_index];
+      if (!failed[flow].is_never()) put(mine, Failure{failed[flow], flow});
+    for (const Peers::Buffer& in : exchange_with_all(mine))
+      for (Reader reader(in); !reader.done();) {
+        const auto failure = reader.get<Failure>();
+        fail(failure.flow, failure.at);
       }
-  if (sinks_.peers == nullptr) return over;
-  for (const Peers::Buffer& in :
-       sinks_.peers->exchange(std::vector(sinks_.peers->ranks(), Peers::Buffer(1, std::byte{over}))))
-    over &= in.empty() || in.front() != std::byte{0};
-  return over;
+  }
+  Time since = Time::zero();
+  for_transfers([&](const FlowProgram::Transfer& t) {
+    const bool passive = !t.script.is_requester() && t.script.flow().op == app::Op::kRead;
+    if (!passive) since = std::max(since, std::min(t.record.over, failed[t.flow_index]));
+  });
+  return latest_of_all(since);
+}
+
+Time Network::last_event() const {
+  Time last = Time::zero();
+  for (const auto& host : hosts_)
+    if (host) last = std::max(last, host->last_event());
+  for (const auto& slot : switches_)
+    if (slot) last = std::max(last, slot->node.last_event());
+  return latest_of_all(last);
+}
+
+Time Network::latest_of_all(Time here) const {
+  if (sinks_.peers == nullptr) return here;
+  Peers::Buffer mine;
+  put(mine, here);
+  for (const Peers::Buffer& in : exchange_with_all(mine))
+    if (!in.empty()) here = std::max(here, Reader(in).get<Time>());
+  return here;
+}
+
+std::vector<Peers::Buffer> Network::exchange_with_all(const Peers::Buffer& mine) const {
+  return sinks_.peers->exchange(std::vector(sinks_.peers->ranks(), mine));
 }
 
 }  // namespace rocelab::des

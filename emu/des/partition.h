@@ -23,8 +23,11 @@ constexpr std::uint32_t first_part_of(std::uint32_t rank, std::uint32_t ranks, s
   return static_cast<std::uint32_t>(std::uint64_t{rank} * parts / ranks);
 }
 
-// At most `parts` parts of about equal work with few links between them; fewer where there are fewer switches
-// with links to others. The work of a node is estimated from the flows that begin and end at it.
+// What leaves by the port, by the link there, is due at the other end so much later at the earliest.
+Duration latency_of(const World& world, const PortEntry& port);
+
+// At most `parts` parts of about equal work with few and long links between them; fewer where there are fewer
+// switches with links to others. The work of a node is estimated from the flows that begin and end at it.
 Partition make_partition(const RunPlan& plan, std::uint32_t parts);
 
 // The same over the processes of a run. Throws std::runtime_error when there are more of them than parts.

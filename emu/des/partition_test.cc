@@ -95,6 +95,31 @@ TEST(PartitionTest, AnyNumberOfPartsOfRandomNetworksWithRandomWork) {
   }
 }
 
+// Racks with cables of 1 us at most, and 20 us between them.
+TEST(PartitionTest, LongLinksAreCutWherePartsStayEven) {
+  for (const std::uint32_t racks : {4u, 5u}) {
+    WorldBuilder w;
+    const std::uint32_t middle = w.add_switch();
+    for (std::uint32_t rack = 0; rack < racks; ++rack) {
+      const std::uint32_t a = w.add_switch(), b = w.add_switch();
+      for (const std::uint32_t at : {a, b})
+        for (int h = 0; h < 4; ++h) w.link_host(w.add_host(), at, 40_Gbps, 100_ns);
+      w.link_switches(a, b, 10_Gbps, 1_us);
+      w.link_switches(b, middle, 100_Gbps, 20_us);
+    }
+    const World world = w.make();
+    const Partition partition = make_partition(world, even_work(world), 4);
+    Duration shortest = Duration::infinite();
+    for (std::size_t p = 0; p < world.ports.size(); ++p)
+      if (const std::uint32_t peer = world.ports[p].peer_port; peer != kNoPeer)
+        if (partition.part_of(world.hosts.size() + world.ports[p].switch_index) !=
+            partition.part_of(world.hosts.size() + world.ports[peer].switch_index))
+          shortest = std::min(shortest, world.ports[p].config.delay);
+    // Five racks in four parts would leave one with twice the work of the others.
+    EXPECT_EQ(shortest, racks == 4 ? 20_us : 1_us);
+  }
+}
+
 TEST(PartitionTest, OneSwitchIsOnePart) {
   const World world = star(10);
   EXPECT_EQ(make_partition(world, even_work(world), 4).parts, 1u);

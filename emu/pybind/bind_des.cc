@@ -104,13 +104,13 @@ void bind_des(py::module_& m) {
            "other parts of it, and their results. `record`: for save_schedule(). `schedule`: of a plan with "
            "an original, what that one recorded; without it the original runs first.")
       .def("advance", &DesRun::advance, "steps"_a, py::call_guard<py::gil_scoped_release>(),
-           "At most so many windows; True when the run is over.")
+           "At most so many rounds; True when the run is over.")
       .def(
           "save_schedule", [](DesRun& run, const ScheduleFile& file) { run.save_schedule(file); }, "file"_a,
           "Of a run that is over and was recorded, once; raises RuntimeError.")
       .def("flush", &DesRun::flush, "Event files of switches have all records up to now_ps.")
       .def_property_readonly("now_ps", [](const DesRun& run) { return run.now().ps(); })
-      .def_property_readonly("windows", &DesRun::windows)
+      .def_property_readonly("rounds", &DesRun::rounds)
       .def_property_readonly("threads", [](const DesRun& run) { return run.engine().threads(); })
       .def_property_readonly("complete", &DesRun::complete)
       .def_property_readonly("programs_running", &DesRun::programs_running)

@@ -71,6 +71,7 @@ class SwitchNode {
   }
 
   const Switch& model() const { return switch_; }
+  Time last_event() const { return last_event_; }  // the latest that has happened
   std::uint64_t late_arrivals() const { return late_arrivals_; }
 
  private:
@@ -82,6 +83,7 @@ class SwitchNode {
       const Time arrival = arrivals_.next_due();
       const Time now = std::min({arrival, timer, departure});
       if (now >= limit) return;
+      last_event_ = now;
       PortId port;
       Time due_at_peer;
       PacketRef packet;
@@ -124,6 +126,7 @@ class SwitchNode {
   WinnerTree departures_;    // per port: when it sends next; never while it has nothing to send
   std::vector<Wire> wires_;  // per port
   Time committed_ = Time::zero();
+  Time last_event_;
   std::uint64_t late_arrivals_ = 0;
   Rng rng_;
   std::vector<PolicyChange> policies_;  // to come, the next one last

@@ -59,7 +59,7 @@ def scale() -> int:
     cases = [(name, of(measures.size, scenario, label)) for name, scenario, label in measures.SIZES]
     cases += [
         (f"threads_{name}", of(measures.threads, scenario, label))
-        for name, scenario, label in measures.SIZES[:2]
+        for name, scenario, label in measures.SHARED
     ]
     return _print(_measure([(name, name, measure) for name, measure in cases]))
 

@@ -28,7 +28,7 @@ from rocelab.recordings import Recordings
 from rocelab.scratch import scratch_folder
 
 _REPORT_SECONDS = 0.1
-_FIRST_STEPS = 64  # windows between looks at the clock; adapted to how long they take
+_FIRST_STEPS = 64  # rounds between looks at the clock; adapted to how long they take
 
 
 class DesEngine:
@@ -179,7 +179,7 @@ def _outcome(plan: RunPlan, run: Found, wall_s: float, cpu_s: float) -> RunOutco
         policies={switch: json.loads(text) for switch, text in run.policies.items()},
         events=dict(run.events),
         records=run.records,
-        fidelity=FidelityInputs(clock="virtual", windows=run.windows, late_frames=run.late_frames),
+        fidelity=FidelityInputs(clock="virtual", windows=run.rounds, late_frames=run.late_frames),
         end_ps=end_ps(flows) if error is None else run.now_ps,
         wall_s=wall_s,
         cpu_s=cpu_s,

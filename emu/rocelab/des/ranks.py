@@ -41,7 +41,7 @@ class Found:
     records: int
     late_frames: int
     complete: bool
-    windows: int
+    rounds: int
     now_ps: int
     processes: list[dict[str, float]]  # of mpirun, by rank: wall_s, waited_s, sent_bytes
 
@@ -70,7 +70,7 @@ def merged(parts: list[Found]) -> Found:
         records=sum(p.records for p in parts),
         late_frames=sum(p.late_frames for p in parts),
         complete=first.complete,
-        windows=first.windows,
+        rounds=first.rounds,
         now_ps=first.now_ps,
         processes=[process for p in parts for process in p.processes],
     )

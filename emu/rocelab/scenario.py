@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,9 +105,24 @@ def make_plans(scenario: Scenario) -> tuple[RunPlan, ...]:
 
 def plan_of(scenario: Scenario, label: str, seed: int) -> RunPlan:
     """One run of it."""
+    return _plan(_native_plan(scenario, label, seed))
+
+
+def bare_plans(scenario: Scenario) -> Iterator[RunPlan]:
+    """The same plans as make_plans(), one after the other, with what an engine in virtual time needs and no tables of hosts, switches, ports and flows."""
+    tables: dict[str, Any] = dict.fromkeys(
+        ("hosts", "switches", "ports", "flows", "route_changes", "parameters"), ()
+    )
+    for label in scenario.labels:
+        for seed in scenario.seeds:
+            plan = _native_plan(scenario, label, seed)
+            yield RunPlan(**plan.scalars, **tables, native=plan)
+
+
+def _native_plan(scenario: Scenario, label: str, seed: int) -> Any:
     runner = native.runner
     try:
-        return _plan(runner.make_plan(scenario.native, label, seed))
+        return runner.make_plan(scenario.native, label, seed)
     except runner.ScenarioError as error:
         raise ScenarioError(str(error)) from None
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from rocelab import native, paths
 from rocelab.des.ranks import Found, merged
+from rocelab.scenario import bare_plans, make_plans, read_scenario
 
 MPIRUN = shutil.which("mpirun.openmpi")
 BUILT = sorted((native.build_directory() / "emu" / "mpi").glob("_rocelab_mpi*.so"))
@@ -53,6 +54,16 @@ def summary(folder: Path) -> dict[str, Any]:
         for process in run.pop("processes", []):
             assert 0 < process["waited_s"] < process["wall_s"] and process["sent_bytes"] > 0
     return found
+
+
+def test_plans_without_tables_are_of_the_same_runs() -> None:
+    read = read_scenario(paths.ROOT / FAILURES, ["seeds=[3, 4]"])
+    whole, bare = make_plans(read), list(bare_plans(read))
+    assert [plan.name for plan in bare] == [plan.name for plan in whole] and len(bare) >= 4
+    for one, other in zip(whole, bare, strict=True):
+        assert other.native.scalars == one.native.scalars
+        assert other.native.flows == one.native.flows != []
+        assert other.flows == () and one.flows != ()
 
 
 @needs_mpi

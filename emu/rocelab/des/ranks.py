@@ -162,7 +162,7 @@ def run(
     """`./rocelab run` of one of several processes: `first()` is what the first one does. Whatever goes wrong in one of them ends all."""
     from rocelab.des.engine import DesEngine
     from rocelab.labels import only_label, read_label
-    from rocelab.scenario import make_plans
+    from rocelab.scenario import bare_plans
     from rocelab.sweep.points import points_of
 
     try:
@@ -174,7 +174,7 @@ def run(
         if label is not None:
             read = only_label(read, label)
         engine = DesEngine(ranks=ranks)
-        for plan in make_plans(read):
+        for plan in bare_plans(read):
             ranks.gathered(engine.run(plan, out or Path("out") / read.name, pcap)[0])
         return 0
     except UsageError as e:

@@ -53,6 +53,15 @@ Coordinator::~Coordinator() {
     if (w.pidfd >= 0) close(w.pidfd);
 }
 
+std::uint32_t Coordinator::lead_of(std::uint32_t vf) const {
+  return segment_.vfs()[vf].gateway.load() != 0 ? vf : leads_[vf];
+}
+
+std::span<const std::uint32_t> Coordinator::followers_of(std::uint32_t vf) const {
+  if (segment_.vfs()[vf].gateway.load() != 0) return {};
+  return followers_[vf];
+}
+
 bool Coordinator::owes(std::uint32_t vf) const {
   return !watches_[vf].ended && holds_time(segment_.vfs()[vf]);
 }
@@ -214,7 +223,8 @@ void Coordinator::grant(Time end) {
     const std::uint32_t vf = participants_[i];
     VfSlot& slot = segment_.vfs()[vf];
     input_[vf] = Time::never();
-    participants_.insert(participants_.end(), followers_[vf].begin(), followers_[vf].end());
+    const auto followers = followers_of(vf);
+    participants_.insert(participants_.end(), followers.begin(), followers.end());
     slot.grant_from_ps.store(from.ps());
     slot.grant_ps.store(end.ps());
     slot.grant_seq.store(seq_);
@@ -246,7 +256,7 @@ void Coordinator::abandon_turns(std::uint32_t vf) {
 }
 
 void Coordinator::note_input(std::uint32_t vf, Time due) {
-  Time& input = input_[leads_[vf]];
+  Time& input = input_[lead_of(vf)];
   input = std::min(input, due);
 }
 
@@ -331,7 +341,7 @@ void Coordinator::wait_for_stopped(std::uint32_t vf, bool by_debugger, std::int6
 // Time goes on without the process.
 void Coordinator::leave_behind(std::uint32_t vf) {
   segment_.vfs()[vf].excluded.store(1);
-  for (const std::uint32_t follower : followers_[vf]) segment_.vfs()[follower].excluded.store(1);
+  for (const std::uint32_t follower : followers_of(vf)) segment_.vfs()[follower].excluded.store(1);
   abandon_turns(vf);
   note_detach(header_, now_);
 }

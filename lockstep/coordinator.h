@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -94,6 +95,8 @@ class Coordinator {
     std::int64_t stopped_since_ns = -1;  // time stands and it is stopped
   };
   bool owes(std::uint32_t vf) const;  // time must wait for this VF
+  std::uint32_t lead_of(std::uint32_t vf) const;
+  std::span<const std::uint32_t> followers_of(std::uint32_t vf) const;
   bool anyone_owes() const;
   void adopt_new_processes();
   void check_liveness(std::int64_t now_ns);
@@ -121,8 +124,8 @@ class Coordinator {
   Time switches_now_ = Time::zero();
   bool gate_open_ = false;
   std::uint32_t seq_ = 0;
-  std::vector<std::uint32_t> leads_;                   // per VF: the slot that it follows
-  std::vector<std::vector<std::uint32_t>> followers_;  // per VF: the slots that follow it
+  std::vector<std::uint32_t> leads_;                   // per VF: the slot that it follows in a program
+  std::vector<std::vector<std::uint32_t>> followers_;  // per VF: the slots that follow it in one
   std::vector<Time> input_;  // per lead: earliest frame pushed since its last window
   std::vector<std::uint32_t> participants_;
   std::vector<Watch> watches_;

@@ -339,6 +339,24 @@ TEST_F(CoordinatorOfNicsTest, WhatComesToOneNicOpensTheWindowOfItsProcess) {
   EXPECT_EQ(segment_->header().pending.load(), 1u);
 }
 
+TEST_F(CoordinatorOfNicsTest, AGatewayHasWindowsOfItsOwn) {
+  for (const std::uint32_t nic : {0u, 1u}) slot(nic).gateway.store(1);
+  park(0, Time::zero() + 50_us);
+  park(1, Time::zero() + 90_us);
+  coordinator_->note_input(1, Time::zero() + 5_us);
+  ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
+  expect_hosts(coordinator_->next_step(Time::never()), Time::zero() + 5_us + lookahead_ * 2);
+  EXPECT_FALSE(granted(0));
+  EXPECT_TRUE(granted(1));
+  EXPECT_EQ(coordinator_->participants(), std::vector<std::uint32_t>{1});
+  park(1, Time::never());
+  ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
+  expect_hosts(coordinator_->next_step(Time::never()), Time::zero() + 50_us + lookahead_ * 2);
+  EXPECT_TRUE(granted(0));
+  EXPECT_FALSE(granted(1));
+  EXPECT_EQ(coordinator_->participants(), std::vector<std::uint32_t>{0});
+}
+
 TEST_F(CoordinatorOfNicsTest, TheGateCountsProcesses) {
   segment_->header().expected_participants = 2;
   park(0, Time::zero() + 1_us);

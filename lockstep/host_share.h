@@ -21,7 +21,7 @@ enum class VfState : std::uint32_t { kFree, kClaimed, kLeft, kDead };
 
 // Of a host with several NICs a process has the VF of the same number of each. Time asks for them together:
 // grants, promises, holds and detaching are in the slot of the host's first NIC, the lead, and the others'
-// slots follow it.
+// slots follow it. A gateway has one NIC, whose slot follows none.
 struct alignas(128) VfSlot {
   std::uint32_t host = 0, vf = 0;  // which entry of the hosts, which of its virtual functions
   std::uint32_t lead = 0;          // index of the lead's slot
@@ -31,7 +31,7 @@ struct alignas(128) VfSlot {
   std::atomic<std::uint32_t> tenure{0};   // how many processes have claimed it: the owner's is this one
   std::atomic<std::uint32_t> cm{0};       // 1: its process takes datagrams to QP1 (port_registry.h)
   std::atomic<std::uint32_t> groups{0};   // memberships of its QPs: 0: no frames to multicast groups
-  std::atomic<std::uint32_t> gateway{0};  // 1: all frames to the host are its: a foreign device (emu/gateway)
+  std::atomic<std::uint32_t> gateway{0};  // 1: all frames to the NIC are its: a foreign device (emu/gateway)
   std::atomic<VfState> state{VfState::kFree};
   alignas(128) std::atomic<std::uint32_t> grant_seq{0};     // futex of the VF: a new window was granted
   std::atomic<std::int64_t> grant_from_ps{0}, grant_ps{0};  // its begin and end

@@ -11,11 +11,15 @@
 namespace rocelab::lockstep {
 
 // A free VF of the host, and of its other NICs, now this process's, which holds time from here on. `host`:
-// its first NIC. kNoSlot: all are taken, or a gateway has the host.
+// its first NIC. kNoSlot: all are taken, or a gateway has one of the NICs.
 std::uint32_t claim_vf(const Segment& segment, std::uint32_t host);
 
-// The host's first VF for a gateway, which needs the host for itself. kNoSlot: a program is there.
+// The first VF of one NIC, `host`, for a gateway, which holds time by that slot alone. A host has programs or
+// gateways: kNoSlot: a program is there, at this NIC or another one of its host, or another gateway at this.
 std::uint32_t claim_for_gateway(const Segment& segment, std::uint32_t host);
+
+// Whether a gateway has a NIC of the host. `host`: its first NIC.
+bool has_gateway(const Segment& segment, std::uint32_t host);
 
 // The VF ends its part in the open window `seq`, with its promise said.
 void finish_window(const Segment& segment, std::uint32_t vf, std::uint32_t seq);

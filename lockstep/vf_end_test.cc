@@ -57,6 +57,26 @@ TEST(VfEndOfSeveralNics, AVfIsFreeWhenItIsAtAllNics) {
   EXPECT_EQ(claim_vf(*segment, 0), kNoSlot);
 }
 
+TEST(VfEndOfSeveralNics, EachNicHasAGatewayOfItsOwnAndTheHostNoPrograms) {
+  TestSegment segment(two_nics());
+  EXPECT_EQ(claim_for_gateway(*segment, 1), 2u);
+  EXPECT_TRUE(holds_time(segment->vfs()[2])) << "by its own slot";
+  EXPECT_TRUE(has_gateway(*segment, 0));
+  EXPECT_EQ(claim_vf(*segment, 0), kNoSlot) << "neither with VF 0 nor with VF 1";
+  EXPECT_EQ(segment->vfs()[0].pid.load(), 0u);
+  EXPECT_EQ(claim_for_gateway(*segment, 1), kNoSlot);
+  EXPECT_EQ(claim_for_gateway(*segment, 0), 0u);
+  EXPECT_FALSE(has_gateway(*segment, 2));
+  EXPECT_EQ(claim_vf(*segment, 2), 4u);
+}
+
+TEST(VfEndOfSeveralNics, AProgramKeepsGatewaysFromAllNics) {
+  TestSegment segment(two_nics());
+  segment->vfs()[1].pid.store(1);  // its VF 1 at NIC 0: at NIC 1 it is home already
+  EXPECT_EQ(claim_for_gateway(*segment, 1), kNoSlot);
+  EXPECT_EQ(segment->vfs()[2].pid.load(), 0u);
+}
+
 TEST_F(VfEnd, FramesComeHomeThroughTheRefillRing) {
   VfFrames frames(*segment_, 1);
   for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(frames.take(), 4 + i);

@@ -42,7 +42,7 @@ std::uint32_t claim(const Segment& segment, const HostEntry& host) {
   const std::uint32_t vf = lockstep::claim_for_gateway(segment, index);
   if (vf == lockstep::kNoSlot)
     throw std::runtime_error(std::string(host.name) +
-                             ": programs use its NIC, or a device is plugged in already; end them first");
+                             ": programs run on the host, or a device is plugged in already; end them first");
   return vf;
 }
 

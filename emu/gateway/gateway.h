@@ -1,5 +1,6 @@
-// Gateway: a foreign RoCE device as a host of a run. It owns the host's virtual function and takes part in
-// lock step as a program's NIC does, under the wall clock (lockstep/wall_clock.h):
+// Gateway: a foreign RoCE device as a host of a run, or as one NIC of a host with several. It owns the first
+// virtual function there and takes part in lock step as a program's NIC does, under the wall clock
+// (lockstep/wall_clock.h):
 //   from the device  a frame is ready to leave at the instant of the wall clock at which it was read; the
 //                    emulated port sends it at the link's rate and obeys PFC (foreign_port.h)
 //   to the device    a frame is written when time has come to its arrival; how late that was by the wall
@@ -51,8 +52,9 @@ std::int64_t late_limit_ns(Duration base_rtt, double dilation);
 
 class Gateway {
  public:
-  // Claims the host. Throws std::runtime_error with a line that says what to do: no such host, programs run
-  // there, or a run without wall clock. All outlive it. `base_rtt`: of the run's longest path.
+  // Claims the NIC that is called `host`. Throws std::runtime_error with a line that says what to do: no such
+  // NIC, programs run on its host, or a run without wall clock. All outlive it. `base_rtt`: of the run's
+  // longest path.
   Gateway(const lockstep::Segment& segment, const std::string& host, Duration base_rtt, Interface& device,
           Interface& management);
   ~Gateway();  // leaves the run

@@ -176,7 +176,11 @@ def rsh(
 
 def plug(
     host: str = typer.Option(
-        ..., "--host", show_default=False, metavar="NAME", help="Host whose place the device takes."
+        ...,
+        "--host",
+        show_default=False,
+        metavar="NAME",
+        help="Host whose place the device takes; of one with several NICs a NIC, h2.1.",
     ),
     tap: Optional[str] = typer.Option(
         None, show_default=False, metavar="NAME", help="Make a TAP device for a virtual machine."

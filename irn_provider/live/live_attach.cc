@@ -48,7 +48,7 @@ std::unique_ptr<LockstepProcess> LockstepProcess::join(const char* path, const c
   std::optional<Schedule> schedule = schedule_of(segment, *host);
   const auto host_index = static_cast<std::uint32_t>(host - segment.hosts().data());
   const std::uint32_t vf = lockstep::claim_vf(segment, host_index);
-  if (vf == lockstep::kNoSlot && segment.vfs()[host_index * segment.header().vfs_per_host].gateway != 0)
+  if (vf == lockstep::kNoSlot && lockstep::has_gateway(segment, host_index))
     throw std::runtime_error(std::string(host_name) +
                              " is a foreign device for now (rocelab plug): run programs on that device");
   if (vf == lockstep::kNoSlot)

@@ -26,6 +26,11 @@ class HostLayout:
         """The Mininet host's name."""
         return self.of or self.name
 
+    @property
+    def table(self) -> int:
+        """Of routes for what is sent from its address, where its host has several NICs."""
+        return 100 + self.number
+
     def ipv6_line(self) -> str:
         """For `ip`. The host has the address at once, without asking whether anybody else has."""
         return f"addr add {self.ipv6}/64 dev {self.interface} nodad"
@@ -62,6 +67,29 @@ class Layout:
     def nics(self, machine: str) -> list[HostLayout]:
         """Those of a Mininet host, by number."""
         return [h for h in self.hosts if h.machine == machine]
+
+    def address_lines(self, me: HostLayout, ipv6: bool) -> list[str]:
+        """For `ip`: the NIC's own addresses. A host with several NICs has routes of ours in place of the kernel's (`route_lines`)."""
+        own = " noprefixroute" if len(self.nics(me.machine)) > 1 else ""
+        lines = [f"addr add {me.ip}/8 dev {me.interface}{own}"]
+        return [*lines, me.ipv6_line() + own] if ipv6 else lines
+
+    def route_lines(self, me: HostLayout, ipv6: bool) -> list[str]:
+        """For `ip`, of a host with several NICs: what is sent from the address of a NIC leaves by it. What has no source yet leaves by the NIC of the
+        destination's number, which is what rdma_cm chooses, too (LiveProcess::nic_towards)."""
+        network, mine = ("fd00::/64", me.ipv6) if ipv6 else ("10.0.0.0/8", me.ip)
+        by_me = f"dev {me.interface} src {mine}"
+        lines = [f"route replace {network} {by_me} table {me.table}"]
+        lines += [
+            f"route replace {other.ipv6 if ipv6 else other.ip} {by_me}"
+            for other in self.reached_from(me)
+            if other.number == me.number
+        ]
+        return [*lines, f"route replace {network} {by_me}"] if me.number == 0 else lines
+
+    def reached_from(self, me: HostLayout) -> list[HostLayout]:
+        """NICs of other hosts to which there is a way."""
+        return [h for h in self.hosts if h.machine != me.machine and h.plane == me.plane]
 
     def host(self, name: str) -> HostLayout:
         for host in self.hosts:

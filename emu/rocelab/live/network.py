@@ -86,16 +86,11 @@ class Network:
     def _configure_host(self, node: Host, name: str) -> None:
         nics = self.layout.nics(name)
         inside = ["mnexec", "-a", str(node.pid)]
-        own = " noprefixroute" if len(nics) > 1 else ""
         lines = ["link set dev lo up"]
         for me in nics:
-            lines += [
-                f"link set dev {me.interface} mtu {self.layout.mtu} up",
-                f"addr add {me.ip}/8 dev {me.interface}{own}",
-            ]
-            if _IPV6.exists():
-                lines.append(me.ipv6_line() + own)
-            for other in self._reached_from(me):
+            lines.append(f"link set dev {me.interface} mtu {self.layout.mtu} up")
+            lines += self.layout.address_lines(me, _IPV6.exists())
+            for other in self.layout.reached_from(me):
                 lines += [
                     f"neigh replace {address} lladdr {other.mac} dev {me.interface} nud permanent"
                     for address in ([other.ip, other.ipv6] if _IPV6.exists() else [other.ip])
@@ -106,36 +101,17 @@ class Network:
         for me in nics:
             _no_offloads(me.interface, inside)
 
-    def _reached_from(self, me: HostLayout) -> list[HostLayout]:
-        """NICs of other hosts to which there is a way."""
-        return [h for h in self.layout.hosts if h.machine != me.machine and h.plane == me.plane]
-
     def _route_by_nic(self, nics: list[HostLayout], inside: list[str]) -> None:
-        """What is sent from the address of a NIC leaves by it. What has no source yet leaves by the NIC of the destination's number, which is
-        what rdma_cm chooses, too (LiveProcess::nic_towards)."""
+        """Layout.route_lines says how."""
         # Who answers may do so from an address that the route back would not choose.
         names = ["all", *(me.interface for me in nics)]
         unfiltered = "; ".join(f"echo 0 > /proc/sys/net/ipv4/conf/{name}/rp_filter" for name in names)
         subprocess.run([*inside, "sh", "-c", unfiltered], check=True)
-        families = [("-4", "10.0.0.0/8", "ip")]
-        if _IPV6.exists():
-            families.append(("-6", "fd00::/64", "ipv6"))
-        for option, network, kind in families:
+        for option in ("-4", "-6") if _IPV6.exists() else ("-4",):
             lines = []
             for me in nics:
-                table = 100 + me.number
-                mine = getattr(me, kind)
-                lines += [
-                    f"route add {network} dev {me.interface} src {mine} table {table}",
-                    f"rule add from {mine} lookup {table}",
-                ]
-                lines += [
-                    f"route add {getattr(other, kind)} dev {me.interface} src {mine}"
-                    for other in self._reached_from(me)
-                    if other.number == me.number
-                ]
-            first = nics[0]
-            lines.append(f"route add {network} dev {first.interface} src {getattr(first, kind)}")
+                lines += self.layout.route_lines(me, option == "-6")
+                lines.append(f"rule add from {me.ipv6 if option == '-6' else me.ip} lookup {me.table}")
             _ip_batch(lines, inside, option)
 
 

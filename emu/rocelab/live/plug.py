@@ -1,7 +1,8 @@
 """`plug`: a foreign RoCE device (a virtual machine's kernel, a hardware adapter) in place of a host's NIC and network stack.
 
-The host keeps its link to the switch. While the device is plugged in, the host's own addresses are off: the device answers for them, with the
-host's MAC address, over a network device in the host's namespace (emu/gateway).
+The NIC keeps its link to the switch. While the device is plugged in, the NIC's own addresses are off: the device answers for them, with the
+NIC's MAC address, over a network device in the host's namespace (emu/gateway). A host with several NICs takes a device for each that is named;
+programs are on none of them meanwhile.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from rocelab.guest import initramfs
 from rocelab.guest import kernel as kernels
 from rocelab.guest.machine import Machine
 from rocelab.live.commands import Kept, find, guest_folder
-from rocelab.live.layout import HostLayout
+from rocelab.live.layout import HostLayout, Layout
 from rocelab.live.ovs import end_with_parent
 
 _KERNELS_TAP = "kernel0"
@@ -44,24 +45,23 @@ def plug(
     programs to be more than the usual ones."""
     kept = find(run_id)
     inside = ["mnexec", "-a", str(kept.host_pid(host))]
-    if len(nics := kept.layout().nics(kept.machine(host))) > 1:
-        raise RocelabError(f"{host} has {len(nics)} NICs: a device can be plugged in for a host with one")
-    me = kept.layout().host(host)
+    layout = kept.layout()
+    me = _nic(layout, kept.machine(host), host, kernel)
     console = Console(stderr=True)
     if kernel:
         tap = _KERNELS_TAP
     with ExitStack() as stack:
         device = stack.enter_context(_device(tap, interface, inside))
-        gateway = _start(kept, host, device, me.interface, inside)
+        gateway = _start(kept, me.name, device, me.interface, inside)
         try:
             first = gateway.stdout.readline() if gateway.stdout else ""
             if not first:
                 raise RocelabError(_last_line(gateway))
-            stack.enter_context(_silent(me, inside))  # not before: another device may have the host
+            stack.enter_context(_silent(layout, me, inside))  # not before: another device may have the host
             if kernel:
                 stack.enter_context(_boot(kept, host, me, inside, programs, console))
             else:
-                console.print(f"[bold]{device}[/] is {host}'s: MAC {me.mac}, {me.ip}/8. ^C ends it.")
+                console.print(f"[bold]{device}[/] is {me.name}'s: MAC {me.mac}, {me.ip}/8. ^C ends it.")
             report = _report(gateway)
         finally:
             gateway.kill()
@@ -71,6 +71,22 @@ def plug(
     else:
         _show(report, console)
     return 0
+
+
+def _nic(layout: Layout, machine: str, name: str, kernel: bool) -> HostLayout:
+    nics = layout.nics(machine)
+    if len(nics) == 1:
+        return nics[0]
+    names = ", ".join(nic.name for nic in nics)
+    if kernel:
+        raise RocelabError(
+            f"--kernel boots a machine with one NIC, and {machine} has {names}: plug --tap in for each"
+        )
+    if name == machine:
+        raise RocelabError(
+            f"{name} has {len(nics)} NICs, and a device takes the place of one: say --host with {names}"
+        )
+    return layout.host(name)
 
 
 @contextmanager
@@ -128,23 +144,19 @@ def _last_line(gateway: subprocess.Popen[str]) -> str:
 
 
 @contextmanager
-def _silent(me: HostLayout, inside: list[str]) -> Iterator[None]:
+def _silent(layout: Layout, me: HostLayout, inside: list[str]) -> Iterator[None]:
     """Two stacks with one address would both answer."""
     _run([*inside, "ip", "addr", "flush", "dev", me.interface])
     _run([*inside, "sh", "-c", _disable_ipv6(me.interface, True)])
     try:
         yield
     finally:
-        subprocess.run(
-            [
-                *inside,
-                "sh",
-                "-c",
-                f"{_disable_ipv6(me.interface, False)}; ip addr add {me.ip}/8 dev {me.interface}; ip {me.ipv6_line()}",
-            ],
-            capture_output=True,
-            check=False,  # the topology may be gone by now
-        )
+        lines = layout.address_lines(me, ipv6=True)
+        if len(layout.nics(me.machine)) > 1:
+            lines += [*layout.route_lines(me, ipv6=False), *layout.route_lines(me, ipv6=True)]
+        script = "; ".join([_disable_ipv6(me.interface, False), *(f"ip {line}" for line in lines)])
+        # The topology may be gone by now.
+        subprocess.run([*inside, "sh", "-c", script], capture_output=True, check=False)
 
 
 def _disable_ipv6(device: str, off: bool) -> str:

@@ -76,6 +76,7 @@ def queueing(outcome: RunOutcome) -> Found:
     label = outcome.plan.label
     if not label.endswith(REPLAY):
         return Found({})
+    later = _later_than(outcome)
     ratios = np.sort(_ratios(outcome))
     cdf = np.searchsorted(ratios, RATIOS, side="right") / len(ratios)
     return Found(
@@ -83,7 +84,7 @@ def queueing(outcome: RunOutcome) -> Found:
             (label, "waits_less"): float(np.mean(ratios < 1)),
             (label, "median_ratio"): float(np.median(ratios)),
         },
-        arrays={"cdf": cdf, "later": _later_than(outcome)},
+        arrays={"cdf": cdf, "later": later},
     )
 
 

@@ -3,7 +3,7 @@
 // Windows (the one that is used): a window begins at the earliest event of the nodes of a part of the network
 // and is as long as the smallest latency of its links, so that nothing sent inside it arrives inside it. Each
 // node runs its own events to the window's end, in index order. Parts run at once where there are threads,
-// each as many windows as fit before its horizon, and meet then: a round (network.h). Conservative; exact.
+// each as many windows as fit before the horizon, and meet then: a round (network.h). Conservative; exact.
 // Results are the same whatever the parts and threads; how many rounds there are is not.
 // Global order (the oracle): always the earliest event of all, by (time, node), one instant of one node at a
 // time, in one part. Slow and plain. Both drive the same nodes with the same keys, and must give the same

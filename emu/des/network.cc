@@ -201,7 +201,10 @@ Time Network::next_round() const { return *std::ranges::min_element(expected_); 
 Time Network::begin_round(Time stop) {
   side_ ^= 1;
   const Duration longest = parts_.size() > 1 ? kLinger : lookahead_;
-  return ways_.find(expected_, std::min(next_round() + longest, stop), horizons_);
+  const Time end = ways_.find(expected_, std::min(next_round() + longest, stop), horizons_);
+  // A part that ran ahead would wait in the next round for those behind it, and they for it in the one after.
+  std::ranges::fill(horizons_, end);
+  return end;
 }
 
 void Network::end_round() {

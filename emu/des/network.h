@@ -5,8 +5,8 @@
 // A frame that leaves a node goes straight into its receiver's queue of arrivals, with its due time: a link
 // is a FIFO of due times and no node of its own. Nothing sent at t is due before t + lookahead().
 //
-// Parts of a network (partition.h) run at the same time, each up to a horizon of its own (horizons.h), and
-// meet then: that is a round. Inside a round a part runs windows of the smallest latency of its own links.
+// Parts of a network (partition.h) run at the same time, up to the earliest horizon of a part (horizons.h),
+// and meet then: that is a round. Inside it a part runs windows of the smallest latency of its own links.
 // All that a node writes when it runs belongs to its part: packets come from the part's pool, and a frame to
 // another part waits in a list of its sender's until the receiving part takes a copy of it at the begin of
 // the next round.
@@ -226,7 +226,7 @@ class Network {
   std::vector<PortEdge> port_edges_;
   std::vector<HostEdge> host_edges_;
   std::vector<Time> next_;                         // by place: part by part, flat, scanned once per window
-  std::vector<Time> expected_, horizons_;          // by part: its next event, where this round ends for it
+  std::vector<Time> expected_, horizons_;          // by part: its next event, its horizon in this round
   std::vector<std::uint32_t> node_at_;             // by place
   std::vector<std::uint32_t> place_of_, part_of_;  // by node
   Duration lookahead_;

@@ -74,7 +74,6 @@ void Network::lay_out(const Partition& partition) {
     for (auto& out : part.out) out.resize(partition.parts);
   }
   expected_.resize(partition.parts, Time::never());
-  horizons_.resize(partition.parts);
   next_.resize(node_at_.size(), Time::never());
 }
 
@@ -85,9 +84,10 @@ Network::Network(const RunPlan& plan, const Sinks& sinks, const Partition& parti
       forwarding_(plan),
       flows_(program_flows(plan)),
       lookahead_(std::min(plan.lookahead, kLinger)),
-      ways_((lay_out(partition), latencies())),
       first_part_(partition.first_here),
       last_part_(partition.last_here) {
+  lay_out(partition);
+  find_latencies();
   endpoints_.resize(flows_.size());
   const World& world = plan.world;
   std::vector<std::vector<std::uint32_t>> flows_of(world.hosts.size());
@@ -139,21 +139,15 @@ Network::Network(const RunPlan& plan, const Sinks& sinks, const Partition& parti
   end_round();
 }
 
-// Of each part, the smallest latency of the links inside it; returned: that of the links from each part to
-// each other one.
-std::vector<Duration> Network::latencies() {
-  const std::size_t parts = parts_.size(), hosts = plan_.world.hosts.size();
-  std::vector<Duration> between(parts * parts, Duration::infinite());
-  const auto between_parts = [&](std::uint32_t from, std::uint32_t to) -> Duration& {
-    return between[from * parts + to];
-  };
+// Of each part, the smallest latency of the links inside it, and of those to other parts.
+void Network::find_latencies() {
+  const std::size_t hosts = plan_.world.hosts.size();
   for (Part& part : parts_) part.lookahead = kLinger;
   for (const PortEntry& port : plan_.world.ports) {
-    const std::uint32_t from = part_of_[hosts + port.switch_index],
-                        to = port.peer_port == kNoPeer
-                                 ? from
-                                 : part_of_[hosts + plan_.world.ports[port.peer_port].switch_index];
-    Duration& smallest = from == to ? parts_[from].lookahead : between_parts(from, to);
+    Part& part = parts_[part_of_[hosts + port.switch_index]];
+    const bool leaves = port.peer_port != kNoPeer &&
+                        &parts_[part_of_[hosts + plan_.world.ports[port.peer_port].switch_index]] != &part;
+    Duration& smallest = leaves ? part.reach : part.lookahead;
     smallest = std::min(smallest, latency_of(plan_.world, port));
   }
   // Programs look up their peer's queue pairs without a frame, at the flow's start. A program that waits may
@@ -163,10 +157,8 @@ std::vector<Duration> Network::latencies() {
     if (src == dst || !flows_[f].connects_late()) continue;
     const std::int64_t ahead_ns = flows_[f].start_ns() - flows_[f].connect_ns() - 1;
     const Duration ahead = std::max(Duration::from_ps(ahead_ns * 1'000), Duration::from_ps(1));
-    for (Duration* either : {&between_parts(src, dst), &between_parts(dst, src)})
-      *either = std::min(*either, ahead);
+    for (Part* either : {&parts_[src], &parts_[dst]}) either->reach = std::min(either->reach, ahead);
   }
-  return between;
 }
 
 Network::Link& Network::link(std::uint32_t port) {
@@ -201,10 +193,10 @@ Time Network::next_round() const { return *std::ranges::min_element(expected_); 
 Time Network::begin_round(Time stop) {
   side_ ^= 1;
   const Duration longest = parts_.size() > 1 ? kLinger : lookahead_;
-  const Time end = ways_.find(expected_, std::min(next_round() + longest, stop), horizons_);
-  // A part that ran ahead would wait in the next round for those behind it, and they for it in the one after.
-  std::ranges::fill(horizons_, end);
-  return end;
+  horizon_ = std::min(next_round() + longest, stop);
+  for (std::size_t p = 0; p < parts_.size(); ++p)
+    horizon_ = std::min(horizon_, expected_[p] + parts_[p].reach);
+  return horizon_;
 }
 
 void Network::end_round() {
@@ -227,9 +219,8 @@ void Network::expect() {
 void Network::run_part(std::uint32_t index) {
   Part& part = parts_[index];
   if (parts_.size() > 1) take_crossings(index);
-  const Time horizon = horizons_[index];
-  while (part.next < horizon) {
-    const Time end = std::min(part.next + part.lookahead, horizon);
+  while (part.next < horizon_) {
+    const Time end = std::min(part.next + part.lookahead, horizon_);
     for (std::uint32_t place = part.first; place < part.last; ++place)
       if (next_[place] < end) run(node_at_[place], end);
     part.next = earliest(part);

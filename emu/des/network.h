@@ -5,8 +5,11 @@
 // A frame that leaves a node goes straight into its receiver's queue of arrivals, with its due time: a link
 // is a FIFO of due times and no node of its own. Nothing sent at t is due before t + lookahead().
 //
-// Parts of a network (partition.h) run at the same time, up to the earliest horizon of a part (horizons.h),
-// and meet then: that is a round. Inside it a part runs windows of the smallest latency of its own links.
+// Parts of a network (partition.h) run at the same time, up to a horizon, and meet then: that is a round. The
+// horizon is the earliest instant at which a frame of one part can arrive at another: the smallest, over all
+// parts, of a part's next event plus the smallest latency of its links to others (conservative windows:
+// Chandy and Misra 1979, Lubachevsky 1989). Inside a round a part runs windows of the smallest latency of its
+// own links.
 // All that a node writes when it runs belongs to its part: packets come from the part's pool, and a frame to
 // another part waits in a list of its sender's until the receiving part takes a copy of it at the begin of
 // the next round.
@@ -21,7 +24,6 @@
 
 #include "base/packet.h"
 #include "emu/des/forwarding.h"
-#include "emu/des/horizons.h"
 #include "emu/des/host_node.h"
 #include "emu/des/huge_pages.h"
 #include "emu/des/partition.h"
@@ -163,18 +165,19 @@ class Network {
     }
   };
   struct alignas(64) Part {
-    PacketPool pool{huge_pages};        // before everything that holds packets
-    std::uint32_t first = 0, last = 0;  // places of its nodes
-    std::vector<Crossings> out[2];      // of this round and of the last one; by part
-    Duration lookahead;                 // of its links
-    Time next;                          // its nodes' earliest event
+    PacketPool pool{huge_pages};            // before everything that holds packets
+    std::uint32_t first = 0, last = 0;      // places of its nodes
+    std::vector<Crossings> out[2];          // of this round and of the last one; by part
+    Duration lookahead;                     // of its links
+    Duration reach = Duration::infinite();  // of those to other parts
+    Time next;                              // its nodes' earliest event
     std::size_t programs_running = 0;
     bool any_failed = false;
     Time over_since;  // of another process, in its first part
   };
 
   void lay_out(const Partition& partition);
-  std::vector<Duration> latencies();
+  void find_latencies();
   void expect();
   std::uint32_t first_part_of(std::uint32_t rank) const;
   std::uint32_t rank_of(std::size_t node) const;
@@ -226,11 +229,11 @@ class Network {
   std::vector<PortEdge> port_edges_;
   std::vector<HostEdge> host_edges_;
   std::vector<Time> next_;                         // by place: part by part, flat, scanned once per window
-  std::vector<Time> expected_, horizons_;          // by part: its next event, its horizon in this round
+  std::vector<Time> expected_;                     // by part: its next event
+  Time horizon_;                                   // of this round
   std::vector<std::uint32_t> node_at_;             // by place
   std::vector<std::uint32_t> place_of_, part_of_;  // by node
   Duration lookahead_;
-  Horizons ways_;
   std::uint32_t first_part_, last_part_;  // that are here
   unsigned side_ = 0;                     // of Part::out that is being written
 };

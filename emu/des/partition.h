@@ -23,7 +23,7 @@ constexpr std::uint32_t first_part_of(std::uint32_t rank, std::uint32_t ranks, s
   return static_cast<std::uint32_t>(std::uint64_t{rank} * parts / ranks);
 }
 
-// What leaves by the port, by the link there, is due at the other end so much later at the earliest.
+// A frame that leaves by the port is due at the other end of its link so much later at the earliest.
 Duration latency_of(const World& world, const PortEntry& port);
 
 // At most `parts` parts of about equal work with few and long links between them; fewer where there are fewer

@@ -3,22 +3,12 @@
 
 #include "base/wire/aeth.h"
 #include "base/wire/roce_packet.h"
-#include "irn_provider/cc/aimd.h"
-#include "irn_provider/nic/irn_pair.h"
+#include "irn_provider/nic/rc3_pair.h"
 
 namespace rocelab {
 namespace {
 
 constexpr std::uint32_t kPackets = 40;  // of the message; the four first are TCP's
-
-NicConfig rc3_config() {
-  NicConfig config =
-      irn_config(IrnConfig{.rto_high = 320_us, .bdp_cap = 0, .tcp = true, .bitmap_packets = 256});
-  config.rc3 = {4, {config.roce_dscp, 16, 8, 0}, {4, 16, 64, 0}};
-  AimdParams& aimd = config.cc.use<Aimd>();
-  aimd.initial_window = 4, aimd.slow_start = true;
-  return config;
-}
 
 struct Forged {
   std::uint32_t expected, trigger;

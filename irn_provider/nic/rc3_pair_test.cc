@@ -1,24 +1,14 @@
 // RC3 between two NICs: whatever is lost of any level, messages arrive once, whole, and complete in order.
+#include "irn_provider/nic/rc3_pair.h"
+
 #include <gtest/gtest.h>
 
 #include <set>
-
-#include "irn_provider/cc/aimd.h"
-#include "irn_provider/nic/irn_pair.h"
 
 namespace rocelab {
 namespace {
 
 constexpr std::uint8_t kLower = 26;  // DSCPs below it are of lower levels
-
-NicConfig rc3_config(std::uint32_t reach = 256) {
-  NicConfig config =
-      irn_config(IrnConfig{.rto_high = 320_us, .bdp_cap = 0, .tcp = true, .bitmap_packets = reach});
-  config.rc3 = {4, {config.roce_dscp, 16, 8, 0}, {4, 16, 64, 0}};
-  AimdParams& aimd = config.cc.use<Aimd>();
-  aimd.initial_window = 4, aimd.slow_start = true;
-  return config;
-}
 
 unsigned level_of(const Packet& packet) { return 3u - packet.roce.dscp / 8u; }
 

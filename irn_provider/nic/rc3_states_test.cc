@@ -2,8 +2,7 @@
 // receive queue.
 #include <gtest/gtest.h>
 
-#include "irn_provider/cc/aimd.h"
-#include "irn_provider/nic/irn_pair.h"
+#include "irn_provider/nic/rc3_pair.h"
 #include "irn_provider/nic/srq_pair.h"
 
 namespace rocelab {
@@ -11,15 +10,6 @@ namespace {
 
 constexpr std::uint32_t kPackets = 40;  // of each message; the four first are TCP's
 constexpr std::uint8_t kPrimary = 26;   // DSCP
-
-NicConfig rc3_config() {
-  NicConfig config =
-      irn_config(IrnConfig{.rto_high = 320_us, .bdp_cap = 0, .tcp = true, .bitmap_packets = 256});
-  config.rc3 = {4, {config.roce_dscp, 16, 8, 0}, {4, 16, 64, 0}};
-  AimdParams& aimd = config.cc.use<Aimd>();
-  aimd.initial_window = 4, aimd.slow_start = true;
-  return config;
-}
 
 std::uint32_t number_of(const Departure& d) {
   return ((d.packet.roce.psn.value() - kIrnPsn) & Psn::kMask) / kPackets;
@@ -46,7 +36,7 @@ class Rc3StatesTest : public ::testing::Test {
   std::uint32_t begun_ = 0;
 };
 
-// What the loop has begun TCP ends.
+// Of messages that the loop has begun TCP sends the rest.
 TEST_F(Rc3StatesTest, SqdLetsMessagesEndThatTheLoopHasBegunAndBeginsNone) {
   begin();
   move_to(QpState::kSqd);

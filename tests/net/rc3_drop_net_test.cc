@@ -17,8 +17,8 @@ SwitchConfig switch_without_lower_levels() {
   return config;
 }
 
-// What a switch sends is what it would if no frame of a lower level had come to it, to the picosecond: with
-// incast, pauses of the others' classes, and several flows of a host.
+// A switch sends the frames that it would have sent if none of a lower level had come to it, to the
+// picosecond: with incast, pauses of the others' classes, and several flows of a host.
 TEST(Rc3DropNetTest, SwitchesShowNothingOfLevelsThatTheyDropOnArrival) {
   std::uint64_t dropped = 0, pauses = 0;
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {

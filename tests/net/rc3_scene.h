@@ -1,5 +1,4 @@
-// What the end-to-end tests of RC3 have in common: its NIC and switch on a star, and when a frame of two runs
-// is the same.
+// For the end-to-end tests of RC3: its NIC and switch on a star, and when a frame of two runs is the same.
 #pragma once
 
 #include <tuple>
@@ -44,7 +43,7 @@ struct Frame {
   Packet packet;
   Time at, due;
 };
-// What makes a frame the same in two runs, but for the time.
+// Two runs have the same frame where this is equal; times may differ.
 inline auto identity(const Packet& p) {
   return std::tuple(p.kind, p.src.value, p.dst.value, p.flow, p.roce.psn.value(), p.roce.opcode,
                     p.frame_length, p.roce.dscp, p.ecn, p.retransmission);

@@ -70,8 +70,7 @@ void QpContext::take_limiter(Time now) {
     nic.trace.record(record);
   };
   const CcContext context{config.link_rate, attr.path_mtu, irn() ? config.irn.bdp_cap : 0};
-  cc =
-      own.trace_rates ? std::make_shared<CcFlow>(own, context, hear) : std::make_shared<CcFlow>(own, context);
+  cc = std::make_shared<CcFlow>(own, context, hear);
   cc->seed(shared ? nic.rng.fork("hosts").fork(std::to_string(host))
                   : nic.rng.fork(std::to_string(qpn.value)));
   cc->start(now);

@@ -110,6 +110,28 @@ Req request_again() {
   return again;
 }
 
+// A program that starts behind another one may get its QP number at once.
+TEST(CmErrorTest, QpOfAConnectionInTimewaitTakesAnother) {
+  Pair pair;
+  pair.listen();
+  const auto [active, passive] = pair.connect();
+  pair.cm[0].disconnect(active, pair.now);
+  pair.run_for(1_ms);
+  EXPECT_EQ(pair.take(1, EventKind::kDisconnected).handle, passive);
+  pair.cm[1].destroy(passive, pair.now);
+  pair.run_for(1_ms);
+  EXPECT_EQ(pair.take(0, EventKind::kDisconnected).handle, active);
+  ASSERT_EQ(pair.cm[0].find(active)->state, State::kTimewait);
+  const auto again = pair.connect();
+  EXPECT_EQ(pair.cm[0].counters().rx_stale + pair.cm[1].counters().rx_stale, 0u);
+  pair.run();  // the first one's timewait ends and takes nothing of the second
+  EXPECT_EQ(pair.take(0, EventKind::kTimewaitExit).handle, active);
+  forge(pair, request_again());
+  EXPECT_EQ(pair.cm[1].counters().rx_stale, 1u) << "the second one is connected";
+  pair.run_for(1_ms);
+  EXPECT_EQ(pair.take(0, EventKind::kDisconnected).handle, again.active);
+}
+
 TEST(CmErrorTest, StaleConnectionIsRejectedAndTheOldOneEndsOnce) {
   Pair pair;
   pair.listen();

@@ -66,13 +66,9 @@ void ConnectionManager::arm(Endpoint& e, Time deadline) {
   if (deadline != Time::never()) timers_.insert({deadline, e.local_id});
 }
 
-void ConnectionManager::forget_peer(const Endpoint& e) {
-  const auto erase = [&](auto& index, std::uint32_t key) {
-    const auto found = index.find({e.remote_ca_guid, key});
-    if (found != index.end() && found->second == e.local_id) index.erase(found);
-  };
-  erase(by_peer_id_, e.remote_id);
-  erase(by_peer_qpn_, e.qp.remote_qpn.value);
+void ConnectionManager::forget(PeerIndex& index, const Endpoint& e, std::uint32_t key) {
+  const auto found = index.find({e.remote_ca_guid, key});
+  if (found != index.end() && found->second == e.local_id) index.erase(found);
 }
 
 void ConnectionManager::give_back_backlog(Endpoint& e) {
@@ -82,14 +78,18 @@ void ConnectionManager::give_back_backlog(Endpoint& e) {
 
 void ConnectionManager::end(Endpoint& e) {
   arm(e, Time::never());
-  forget_peer(e);
+  forget(by_peer_id_, e, e.remote_id);
+  forget(by_peer_qpn_, e, e.qp.remote_qpn.value);
   give_back_backlog(e);
   e.state = State::kIdle;
   if (e.orphan) endpoints_.erase(e.local_id);
 }
 
-// IBTA 12.9.8.4: longer than a packet of the connection can still be on its way.
+// IBTA 12.9.8.4: longer than a packet of the connection can still be on its way. The peer's QP is free for
+// another connection (stale, in 12.9.8.3, is a QP that is connected; so Linux, cm_enter_timewait); the peer's
+// ID is kept, by which a REQ that arrives once more is known.
 void ConnectionManager::enter_timewait(Endpoint& e, Time now) {
+  forget(by_peer_qpn_, e, e.qp.remote_qpn.value);
   e.state = State::kTimewait;
   arm(e, now + time_of(config_.packet_lifetime) * 2 + time_of(config_.ack_delay));
 }

@@ -62,6 +62,7 @@ class ConnectionManager {
 
  private:
   using PeerKey = std::pair<std::uint64_t, std::uint32_t>;  // CA GUID; communication ID, or QPN
+  using PeerIndex = std::map<PeerKey, CommId>;
 
   // --- connection_manager.cc
   Endpoint& add(State state);
@@ -82,7 +83,7 @@ class ConnectionManager {
   void send_dreq(Endpoint& e, Time now);
   void enter_timewait(Endpoint& e, Time now);
   void end(Endpoint& e);  // idle; gone if nobody owns it
-  void forget_peer(const Endpoint& e);
+  static void forget(PeerIndex& index, const Endpoint& e, std::uint32_t key);
   void give_back_backlog(Endpoint& e);
   Event& raise(const Endpoint& e, EventKind kind);  // to be filled in
   void give_up(Endpoint& e, Time now);
@@ -123,7 +124,7 @@ class ConnectionManager {
   std::uint32_t next_handle_ = 1;
   std::map<CommId, std::unique_ptr<Endpoint>> endpoints_;
   std::map<std::uint32_t, CommId> by_handle_;
-  std::map<PeerKey, CommId> by_peer_id_, by_peer_qpn_;  // of connections
+  PeerIndex by_peer_id_, by_peer_qpn_;  // of connections
   std::set<std::pair<Time, CommId>> timers_;
   std::deque<OutgoingMad> transmit_;
   std::deque<Event> events_;

@@ -293,8 +293,8 @@ class Planner {
                             flow.numbered(),
                             flow.service,
                             shim_of(settings_.nic.config)};
-      check_flow(plan_, routing_, flow, wire_bytes_of(shape));
       flow.packets = data_packets(shape);
+      check_flow(plan_, routing_, flow, wire_bytes_of(shape));
       if (flow.queue_pairs == QueuePairs::kPerFlow && flow.start - Time::zero() > connect_ahead())
         flow.connect = flow.start - connect_ahead();
       if (!flow.is_stream())

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/slack.h"
 #include "emu/runner/identity.h"
 #include "irn_provider/cc/cc_algorithm.h"
 #include "ovs_patches/switch_model/headroom.h"
@@ -50,6 +51,24 @@ void check_duration(const RunPlan& plan, const Routing& routing, const Flow& flo
     refuse(plan.settings, "workload",
            "a flow of " + to_string(flow.size) + " would take more than " + to_string(kLongestDuration) +
                " at " + to_string(slowest));
+}
+
+// Mittal, 5.2.1: D for each packet of a message, or of a flow over UD, is what a frame carries.
+void check_slack(const RunPlan& plan, const Flow& flow) {
+  const NicConfig& sender = plan.world.hosts[flow.src].nic;
+  const SlackLaw law = sender.slack.law;
+  if (law != SlackLaw::kFlowSize && law != SlackLaw::kRemaining) return;
+  const std::int64_t of_message =
+      (flow.message_size.count() + sender.active_mtu - 1) / std::int64_t{sender.active_mtu};
+  const auto of_flow = static_cast<std::int64_t>(flow.packets);
+  const std::int64_t packets = flow.service == FlowService::kUd ? of_flow : std::min(of_flow, of_message);
+  const Duration most = Duration::from_ps(Slack::kMost / std::max<std::int64_t>(packets, 1));
+  if (sender.slack.per_packet > most)
+    refuse(plan.settings, "slack.per_packet",
+           "slack.per_packet = \"" + to_string(sender.slack.per_packet) + "\" for each of the " +
+               std::to_string(packets) + " packets that \"" + flow.group +
+               "\" sends at once is more than a frame can carry, 26 days: write at most \"" +
+               to_string(Duration::from_ps(most.ps() / 1'000'000 * 1'000'000)) + "\"");
 }
 
 }  // namespace
@@ -105,6 +124,7 @@ void check_flow(const RunPlan& plan, const Routing& routing, const Flow& flow, B
   check_start(plan, flow);
   check_duration(plan, routing, flow, on_wire);
   check_read(plan, flow);
+  check_slack(plan, flow);
 }
 
 }  // namespace rocelab

@@ -84,6 +84,26 @@ TEST(SlackReaderTest, MistakesNameTheirPlace) {
   EXPECT_EQ(complaint("[slack]\nlaw = \"remaining\"\n[switch.class.3]\norder = \"ranked\"\n"), "none");
 }
 
+TEST(SlackReaderTest, ASlackBySizeThatNoFrameCarriesIsRefusedWithTheMostThatFits) {
+  const auto says = [](const std::string& law, const std::string& d, const std::string& flow) {
+    return complaint_of([&] {
+      plan("[slack]\nlaw = \"" + law + "\"\nper_packet = \"" + d + "\"\n[[workload]]\nkind = \"list\"\n" +
+           flow + "[[workload.flow]]\nsrc = \"h1\"\ndst = \"h2\"\nsize = \"2GB\"\n");
+    });
+  };
+  const std::string whole = says("flow-size", "2s", "");
+  EXPECT_NE(whole.find("t.toml:7:14: slack.per_packet = \"2s\" for each of the 1953125 packets"),
+            std::string::npos)
+      << whole;
+  EXPECT_NE(whole.find("write at most \"1180591us\""), std::string::npos) << whole;
+  EXPECT_EQ(says("flow-size", "1180591us", ""), "none");
+  EXPECT_NE(says("remaining", "2s", "").find("slack.per_packet"), std::string::npos);
+  EXPECT_EQ(says("flow-size", "2s", "message_size = \"1MB\"\n"), "none") << "its own size is a message's";
+  EXPECT_NE(says("flow-size", "2s", "message_size = \"1KB\"\nservice = \"ud\"\n").find("slack.per_packet"),
+            std::string::npos)
+      << "datagrams are one flow";
+}
+
 TEST(SlackReaderTest, EdgesAndPreemptionNameWhatTheyNeed) {
   const auto has = [](const std::string& more, const std::string& part) {
     EXPECT_NE(complaint(more).find(part), std::string::npos) << complaint(more);

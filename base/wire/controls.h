@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/packet.h"
 #include "base/type_list.h"
+#include "base/wire/bfc_pause.h"
 #include "base/wire/clcm.h"
 #include "base/wire/cnm.h"
 #include "base/wire/control.h"
@@ -23,7 +24,7 @@
 
 namespace rocelab {
 
-using Controls = TypeList<PfcFrame, EscapeToken, Clcm, RoccFeedback, P4qcnFbp, Cnm>;
+using Controls = TypeList<PfcFrame, EscapeToken, Clcm, RoccFeedback, P4qcnFbp, Cnm, BfcPause>;
 
 template <class T>
 constexpr PacketKind control_kind() {

@@ -66,6 +66,13 @@ std::vector<Cnm> samples(std::type_identity<Cnm> /*codec*/) {
            Psn(0xffffff)}};
 }
 
+std::vector<BfcPause> samples(std::type_identity<BfcPause> /*codec*/) {
+  BfcPause some{Tc{3}, {}}, all{Tc{7}, {}};
+  for (const std::size_t queue : {0u, 31u, 64u, 255u}) some.queues.set(queue, true);
+  for (std::size_t n = 0; n < BfcQueues::kWords; ++n) all.queues.set_word(n, ~std::uint64_t{0});
+  return {{Tc{0}, {}}, some, all};
+}
+
 Packet packed(const auto& body) {
   Packet packet;
   packet.src = NodeId{1};

@@ -35,6 +35,7 @@ struct RoceHeaders {
   bool has_slack : 1 = false;  // in the shim slot (base/slack.h, PacketPool::slack())
   bool has_hop_times : 1 = false;  // beside it (base/hop_times.h, PacketPool::hop_times())
   bool has_rcp : 1 = false;        // in the shim slot, and here in `compare` (base/rcp.h)
+  bool has_bfc : 1 = false;        // in the shim slot, and here in `bfc_queue` (base/bfc.h)
   std::uint8_t dscp = 0;           // of the IP header: what each node takes the class from (base/class_map.h)
   // RETH; AtomicETH shares va and rkey. ACK_BLOCKS keep their blocks in va, swap_or_add and compare
   // (irn_blocks_of(), base/wire/roce_packet.h)
@@ -51,6 +52,10 @@ struct RoceHeaders {
   std::uint32_t wqe_sn = 0;  // recv_WQE_SN or read_WQE_SN, 24 bits
   std::uint32_t offset = 0;  // SEND: packets since the message's first, 24 bits
   Psn sack;                  // (read) NACK and ACK_BLOCKS: PSN of the packet that triggered it
+  // BFC (base/bfc.h): the queue that the frame left at the upstream end of its link; and while a switch holds
+  // it, its queue there, and whether it is counted as a reason for a pause.
+  std::uint8_t bfc_queue = 0, bfc_joined = 0;
+  bool bfc_pauses = false;
 
   friend bool operator==(const RoceHeaders&, const RoceHeaders&) = default;
 };

@@ -26,6 +26,7 @@ namespace rocelab {
   X(escape_token)                                                                      \
   X(escape_announcement)                                                               \
   X(clcm) /* Loop Breaker's messages */                                                \
+  X(bfc_pause) /* BFC's pauses of queues */                                            \
   X(pfc)                                                                               \
   X(other) /* link-local frames without a name here */
 // clang-format on
@@ -73,6 +74,7 @@ constexpr SentKind link_local_kind(PacketKind kind) {
          : kind == kind_of<EscapeToken>            ? SentKind::k_escape_token
          : kind == PacketKind::kEscapeAnnouncement ? SentKind::k_escape_announcement
          : kind == kind_of<Clcm>                   ? SentKind::k_clcm
+         : kind == kind_of<BfcPause>               ? SentKind::k_bfc_pause
                                                    : SentKind::k_other;
 }
 

@@ -28,6 +28,7 @@
 #include "base/packet.h"
 #include "base/type_list.h"
 #include "base/wire/shim.h"
+#include "base/wire/shim_bfc.h"
 #include "base/wire/shim_escape.h"
 #include "base/wire/shim_hop_times.h"
 #include "base/wire/shim_int.h"
@@ -36,8 +37,8 @@
 
 namespace rocelab {
 
-using ShimParts =
-    TypeList<EscapeHops, EscapeAnnouncement, Int, IntEcho, SlackPart, RcpRequest, RcpEcho, HopTimesPart>;
+using ShimParts = TypeList<EscapeHops, EscapeAnnouncement, Int, IntEcho, SlackPart, RcpRequest, RcpEcho,
+                           HopTimesPart, BfcPart>;
 
 template <class... P>
 class ShimOf {

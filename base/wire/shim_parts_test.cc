@@ -52,6 +52,8 @@ std::vector<HopTimesPart> samples(std::type_identity<HopTimesPart> /*part*/) {
   return {{times_of(1, 0)}, {times_of(4, 2)}, {times_of(HopTimes::kMost, HopTimes::kMost)}, {half_way}};
 }
 
+std::vector<BfcPart> samples(std::type_identity<BfcPart> /*part*/) { return {{0}, {31}, {255}}; }
+
 ByteVector bytes_of(const Shim& shim) {
   std::array<std::byte, Shim::kMaxBytes> bytes;
   const std::size_t length = shim.write(bytes);
@@ -115,7 +117,7 @@ TYPED_TEST(ShimPartTest, OneThatIsCutShortOrHasAnotherLengthIsNone) {
 
 // An unknown part in front or behind.
 TYPED_TEST(ShimPartTest, BesideAnUnknownPartTheShimIsNone) {
-  for (const std::uint8_t id : {std::uint8_t{0}, std::uint8_t{4}, std::uint8_t{10}, std::uint8_t{31}}) {
+  for (const std::uint8_t id : {std::uint8_t{0}, std::uint8_t{4}, std::uint8_t{11}, std::uint8_t{31}}) {
     ByteVector unknown(ShimHeader::kSize);
     ShimHeader{id, 0, 7}.write(std::span(unknown).template first<ShimHeader::kSize>());
     EXPECT_FALSE(Shim::read(unknown));
@@ -149,6 +151,7 @@ Shim subset(unsigned bits, std::size_t hops) {
   if ((bits & 32) != 0) shim.part<RcpRequest>() = RcpRequest{{741'678, 436'000}};
   if ((bits & 64) != 0) shim.part<RcpEcho>() = RcpEcho{{741'678, 436'000}};
   if ((bits & 128) != 0) shim.part<HopTimesPart>() = HopTimesPart{times_of(3, 1)};
+  if ((bits & 256) != 0) shim.part<BfcPart>() = BfcPart{17};
   return shim;
 }
 
@@ -158,12 +161,12 @@ TEST(ShimPartsTest, AnySubsetGoesIntoAFrameAndOutAndLeavesItAsItWas) {
     if (with(subset(1, 0), frame.bytes).empty()) continue;
     ++frames;
     const auto plain = view_frame(frame.bytes);
-    for (unsigned bits = 0; bits < 256; ++bits) {
+    for (unsigned bits = 0; bits < 512; ++bits) {
       SCOPED_TRACE(frame.name + ", parts " + std::to_string(bits));
       const Shim shim = subset(bits, 3);
       ByteVector bytes = with(shim, frame.bytes);
       unsigned words = 0;
-      for (unsigned part = 0; const unsigned own : {1u, 1u, 7u, 7u, 5u, 3u, 3u, 7u})
+      for (unsigned part = 0; const unsigned own : {1u, 1u, 7u, 7u, 5u, 3u, 3u, 7u, 1u})
         words += own * (bits >> part++ & 1);
       ASSERT_EQ(bytes.size(), frame.bytes.size() + 4 * words) << "lengths add up";
       EXPECT_EQ(parts_in(bytes), shim);
@@ -216,6 +219,13 @@ TEST(ShimPartsTest, RcpWithoutARateOrWithAnInfoIsNone) {
   ByteVector bytes = bytes_of(subset(32, 0));
   bytes[ShimHeader::kSize - 1] = std::byte{1};
   EXPECT_FALSE(Shim::read(bytes));
+}
+
+TEST(ShimPartsTest, BfcIsWrittenAsTheNumberOfAQueue) {
+  EXPECT_EQ(test::to_hex(bytes_of(subset(256, 0))), "ea000011");
+  ByteVector bytes = bytes_of(subset(256, 0));
+  bytes[ShimHeader::kInfo] = std::byte{1};
+  EXPECT_FALSE(Shim::read(bytes)) << "no queue has the number 273";
 }
 
 TEST(ShimPartsTest, SlackBeyondWhatATimeCanHoldIsNone) {
@@ -289,6 +299,10 @@ TEST(ShimPartsTest, APacketCountsWhatItCarries) {
   put_rcp(*packet, {741'678, 436'000});
   EXPECT_EQ(shim_bytes_of(*packet), 52u);
   EXPECT_EQ(Shim::of(*pool.clone(*packet)), subset(52, 2));
+  put_bfc_queue(*packet, 17);
+  EXPECT_EQ(shim_bytes_of(*packet), 56u);
+  EXPECT_EQ(Shim::of(*pool.clone(*packet)), subset(256 + 52, 2));
+  packet->roce.has_bfc = false;
   packet->kind = PacketKind::kAck;
   EXPECT_EQ(Shim::of(*packet), subset(8 + 16 + 64, 2));
   packet->roce.has_slack = packet->roce.has_rcp = false;
@@ -308,6 +322,8 @@ TEST(ShimPartsTest, WhatAHostTakesIsInItsPacket) {
   EXPECT_EQ(*PacketPool::telemetry_of(*packet), stamped(3));
   subset(32, 0).put(*packet);
   EXPECT_EQ(rcp_of(*packet), (RcpHeader{741'678, 436'000}));
+  subset(256, 0).put(*packet);
+  EXPECT_TRUE(packet->roce.has_bfc && packet->roce.bfc_queue == 17);
   EXPECT_FALSE(subset(5, 3).for_hosts());
 }
 

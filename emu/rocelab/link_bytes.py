@@ -23,6 +23,7 @@ KINDS: Mapping[str, str] = {
     "escape_token": "Escape's tokens",
     "escape_announcement": "Escape's announcements",
     "clcm": "Loop Breaker's messages",
+    "bfc_pause": "BFC's pauses of queues",
     "pfc": "PFC",
     "other": "other",
 }

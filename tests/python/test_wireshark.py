@@ -250,6 +250,16 @@ def test_a_message_of_loop_breaker_shows_its_fields_and_pfc_looks_as_without_the
     assert fields(capture, "macc.opcode")[1] == ["0x0101"]
 
 
+def test_a_pause_of_bfc_shows_the_queues_that_it_pauses(tmp_path: Path) -> None:
+    pause = mac_control(
+        "0104" "0300" "8000000000000005" "0000000000000000" "0000000000000001" "4000000000000000"
+    )
+    capture = write_pcap(tmp_path / "c.pcap", [pause])
+    names = ["_ws.col.Protocol", "_ws.col.Info", "bfc.opcode", "bfc.class", "bfc.queue"]
+    found = fields(capture, *names)
+    assert found[0] == ["BFC", "TC=3 pauses 5 queues", "0x0104", "3", "0,2,63,128,254"]
+
+
 ROCC_HEADERS = "02000a000001" "02726c000002" "0800"
 ROCC_FRAMES = [  # the bytes of base/wire/rocc_cnp_test.cc
     "45c000240000400040018405ac1000030a000001" "fd00e75b000001900a00000200001011",

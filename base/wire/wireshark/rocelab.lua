@@ -175,6 +175,7 @@ local s = {
   slack_waits = ProtoField.uint16("rocelab_shim.slack.waits", "Congestion points", base.DEC),
   rcp_rate = ProtoField.uint32("rocelab_shim.rcp.rate", "Rate of the path, kb/s", base.DEC),
   rcp_rtt = ProtoField.uint32("rocelab_shim.rcp.rtt", "Round trip of the sender, units of 100 ns", base.DEC),
+  bfc_queue = ProtoField.uint16("rocelab_shim.bfc.queue", "Queue that the frame has left", base.DEC),
   schedule = ProtoField.bool("rocelab_shim.hop_times.schedule", "For switches to read", 16, nil, 0x8000),
   next_hop = ProtoField.uint16("rocelab_shim.hop_times.next", "Switches that have sent it", base.DEC, nil, 0x00ff),
   hop_time = ProtoField.uint64("rocelab_shim.hop_times.time", "Time at a switch, ps", base.DEC),
@@ -217,6 +218,8 @@ local function add_hop_times(tree, b)
   for at = 4, b:len() - 8, 8 do tree:add(s.hop_time, b(at, 8)) end
 end
 
+local function add_bfc(tree, b) tree:add(s.bfc_queue, b(2, 2)) end
+
 -- The parts of base/wire/shim_parts.h by their ids; each takes a whole part.
 local PARTS = {
   [1] = {"Escape", add_hops},
@@ -227,6 +230,7 @@ local PARTS = {
   [7] = {"RCP", add_rcp},
   [8] = {"RCP, echoed", add_rcp},
   [9] = {"Times at switches", add_hop_times},
+  [10] = {"BFC", add_bfc},
 }
 
 local function add_part(root, b, seen)
@@ -338,6 +342,40 @@ mac_controls[0x0103] = function(buffer, pinfo, root)
   tree:add(c.id, buffer(10, 8))
   pinfo.cols.protocol = "CLCM"
   pinfo.cols.info = string.format("TC=%d hops=%d round=%d", buffer(2, 1):uint(), buffer(4, 2):uint(), buffer(6, 4):uint())
+  return buffer:len()
+end
+
+local BFC_WORDS = 4
+local BFC_BYTES = 4 + 8 * BFC_WORDS
+local bfc = Proto("bfc", "rocelab BFC pause of queues")
+local q = {
+  opcode = ProtoField.uint16("bfc.opcode", "Opcode", base.HEX),
+  class = ProtoField.uint8("bfc.class", "Class", base.DEC),
+  word = ProtoField.uint64("bfc.queues", "Queues, 64 of them, the lowest in the lowest bit", base.HEX),
+  queue = ProtoField.uint16("bfc.queue", "Paused queue", base.DEC),
+}
+bfc.fields = q
+
+mac_controls[0x0104] = function(buffer, pinfo, root)
+  if buffer:len() < BFC_BYTES then return 0 end
+  local tree = root:add(bfc, buffer(0, BFC_BYTES))
+  tree:add(q.opcode, buffer(0, 2))
+  tree:add(q.class, buffer(2, 1))
+  local paused = 0
+  for n = 0, BFC_WORDS - 1 do
+    local word = tree:add(q.word, buffer(4 + 8 * n, 8))
+    for byte = 7, 0, -1 do
+      local at = 4 + 8 * n + byte
+      for b = 0, 7 do
+        if bit.band(buffer(at, 1):uint(), bit.lshift(1, b)) ~= 0 then
+          word:add(q.queue, buffer(at, 1), 64 * n + 8 * (7 - byte) + b)
+          paused = paused + 1
+        end
+      end
+    end
+  end
+  pinfo.cols.protocol = "BFC"
+  pinfo.cols.info = string.format("TC=%d pauses %d queues", buffer(2, 1):uint(), paused)
   return buffer:len()
 end
 

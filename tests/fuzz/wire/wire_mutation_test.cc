@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "base/rng.h"
+#include "base/wire/bfc_pause.h"
 #include "base/wire/clcm.h"
 #include "base/wire/etf.h"
 #include "base/wire/pcapng.h"
@@ -46,6 +47,7 @@ Shim shim_of(unsigned parts) {
   }
   if ((parts & 64) != 0) shim.part<RcpRequest>() = RcpRequest{{40'000'000, 123}};
   if ((parts & 128) != 0) shim.part<RcpEcho>() = RcpEcho{{1, 0}};
+  if ((parts & 256) != 0) shim.part<BfcPart>() = BfcPart{200};
   return shim;
 }
 constexpr unsigned kSubsets = 1u << length_of(ShimParts());
@@ -137,6 +139,12 @@ std::vector<NamedFrame> seeds() {
   ByteVector clcm(Clcm::kSize);
   Clcm{Tc{3}, 2, 7, 0x0123456789abcdef}.write(std::span(clcm).first<Clcm::kSize>(), {2, 0, 0, 0, 0, 1});
   all.push_back({"CLCM", clcm});
+  ByteVector bfc(BfcPause::kSize);
+  BfcPause pause{Tc{3}, {}};
+  pause.queues.set_word(0, 0x8000000000000001);
+  pause.queues.set_word(3, 0x0123456789abcdef);
+  pause.write(std::span(bfc).first<BfcPause::kSize>(), {2, 0, 0, 0, 0, 1});
+  all.push_back({"BFC pause", bfc});
   ByteVector pcap, pcapng;
   append_pcap_header(pcap);
   append_pcap_packet(pcap, Time::from_ps(1), pfc);

@@ -60,6 +60,23 @@ void SwitchActions::watch_arrivals() { watch_admission(true); }
 
 void SwitchActions::set_timer(PortId port) { core_->set_timer(port, core_->at(port)); }
 
+void SwitchActions::serve_in_turn(Tc tc, std::uint32_t queues) {
+  RL_CHECK(queues < LevelOrder::kMostLevels);
+  core_->queues.set_rules(tc, {QueueOrder::kTurns, FullRule::kRefuse}, Rng(0));
+  core_->ranked_classes |= bit_of(tc);
+}
+
+void SwitchActions::set_open(PortId egress, Tc tc, std::uint32_t queue, bool open) {
+  core_->queues.at(egress, tc).ranked->set_open(queue, open);
+}
+
+void SwitchActions::hold(PortId egress, Tc tc, bool on) {
+  SwitchCore::Port& port = core_->at(egress);
+  const bool idle = !port.has_more();
+  port.pauses.hold(tc, on);
+  if (idle && port.has_more()) core_->list_ready(egress, port);
+}
+
 void SwitchActions::send_control(PortId port_id, PacketRef packet) {
   SwitchCore::Port& port = core_->at(port_id);
   const bool idle = !port.has_more();

@@ -62,6 +62,14 @@ class SwitchActions {
   void set_timer(PortId port);  // next_timeout(port) has another value than before
 
   // --- what it may do
+  // The frames of a FIFO class wait in queues 0 to `queues` of each port (QueueOrder::kTurns), in that which
+  // rank() says. For constructors.
+  void serve_in_turn(Tc tc, std::uint32_t queues);
+  // Such a queue may send from now on, or not. Queue 0 always may.
+  void set_open(PortId egress, Tc tc, std::uint32_t queue, bool open);
+  // No frame of the class leaves by the port from now on, or again, whatever the peer says: for a mechanism
+  // that knows that all queues of serve_in_turn() with frames are shut. From its hooks.
+  void hold(PortId egress, Tc tc, bool on);
   // A link-local frame for the peer of `port`: never paused, ahead of all data, behind PFC.
   void send_control(PortId port, PacketRef packet);
   // poll_ahead(egress) has a frame: it is sent behind control frames and ahead of all data, never paused.

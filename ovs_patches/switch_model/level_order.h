@@ -31,6 +31,8 @@ class LevelOrder {
     waiting_ |= std::uint64_t{1} << level;
   }
   std::uint32_t first() const { return lists_[std::countr_zero(waiting_)].head; }      // must not be empty
+  std::uint32_t first_of(std::uint32_t level) const { return lists_[level].head; }     // must have frames
+  std::uint64_t waiting() const { return waiting_; }                                   // a bit per level
   std::uint32_t last() const { return lists_[63 - std::countl_zero(waiting_)].tail; }  // must not be empty
   void erase(std::vector<Places>& places, std::uint32_t node) {
     const auto [before, behind, level] = places[node];

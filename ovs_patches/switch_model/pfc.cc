@@ -55,6 +55,7 @@ PauseState::Change PauseState::on_frame(const PfcFrame& frame, Time now) {
       resume(tc, now);
     }
   }
+  closed_ = paused_ | held_;
   set_next_expiry();
   return change;
 }
@@ -67,6 +68,7 @@ PauseState::Change PauseState::on_timeout(Time now) {
     change.resumed |= bit_of(Tc{static_cast<std::uint8_t>(tc)});
     resume(tc, now);
   }
+  closed_ = paused_ | held_;
   set_next_expiry();
   return change;
 }

@@ -72,6 +72,12 @@ class PauseState {
   Change on_frame(const PfcFrame& frame, Time now);
   Change on_timeout(Time now);
   TcMask paused() const { return paused_; }
+  // Classes of which no frame may leave: those that the peer has paused, and those that a mechanism holds.
+  TcMask closed() const { return closed_; }
+  void hold(Tc tc, bool on) {
+    held_ = static_cast<TcMask>(on ? held_ | bit_of(tc) : held_ & ~bit_of(tc));
+    closed_ = paused_ | held_;
+  }
   Time next_timeout() const { return next_expiry_; }
   Duration paused_time(Tc tc, Time now) const {
     if (!times_) return 0_ps;
@@ -92,7 +98,7 @@ class PauseState {
     Time until = Time::never(), since;
     Duration total, longest;
   };
-  TcMask paused_ = 0;
+  TcMask paused_ = 0, held_ = 0, closed_ = 0;  // the last one is the union of the others
   Rate rate_;
   Time next_expiry_ = Time::never();
   std::unique_ptr<std::array<Pause, kTrafficClasses>> times_;  // from the first pause on

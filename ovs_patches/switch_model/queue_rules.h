@@ -16,6 +16,9 @@ enum class QueueOrder : std::uint8_t {
   kRankedFlows,  // the frame with the smallest rank names a flow, whose earliest frame leaves (pFabric's
                  // SRPT)
   kSpPifo,       // kRanked by few FIFO queues whose bounds follow the ranks (ranked_queue.h)
+  kTurns,        // FIFO queues in turn, a frame each, those apart that are shut; a mechanism's rank() says
+                 // which queue a frame joins, and queue 0 is never shut and comes first
+                 // (SwitchActions::serve_in_turn)
 };
 // The orders from kRanked on.
 constexpr bool is_by_rank(QueueOrder order) { return order >= QueueOrder::kRanked; }

@@ -48,6 +48,24 @@ TEST(QueueRulesTest, LifoSendsTheLatestArrivalFirst) {
   EXPECT_EQ(f.drain(), (std::vector<std::uint32_t>{4, 2, 1}));
 }
 
+TEST(QueueRulesTest, TurnsServeOpenQueuesFrameByFrameAndQueueZeroFirst) {
+  Ordered f(QueueOrder::kTurns);
+  for (const std::uint32_t psn : {10u, 11u, 12u}) f.push(1, psn, 100_B, 1);
+  for (const std::uint32_t psn : {630u, 631u}) f.push(1, psn, 100_B, 63);
+  for (const std::uint32_t psn : {50u, 51u}) f.push(1, psn, 100_B, 5);
+  EXPECT_EQ(f.pop(), 10u);
+  EXPECT_EQ(f.pop(), 50u);
+  EXPECT_EQ(f.pop(), 630u);
+  f.push(1, 1, 100_B, 0);
+  EXPECT_EQ(f.pop(), 1u) << "and it is no turn";
+  f.queue().ranked->set_open(1, false);
+  EXPECT_EQ(f.pop(), 51u);
+  EXPECT_EQ(f.pop(), 631u);
+  EXPECT_EQ(f.pop(), 11u) << "all that is left is shut, as where the class is dropped";
+  f.queue().ranked->set_open(1, true);
+  EXPECT_EQ(f.drain(), (std::vector<std::uint32_t>{12}));
+}
+
 TEST(QueueRulesTest, RandomOrderIsAPermutationThatTheSeedDecides) {
   std::vector<std::uint32_t> sorted(50), first;
   std::iota(sorted.begin(), sorted.end(), 0u);

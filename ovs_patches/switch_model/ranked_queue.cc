@@ -76,6 +76,7 @@ std::uint32_t RankedQueue::victim() const {
 
 void RankedQueue::erase(std::vector<RankedOrder::Places>& places, std::uint32_t node, std::uint64_t flow,
                         Bytes length, bool served) {
+  if (order_ == QueueOrder::kTurns && served) turns_.served(places[node].level);
   if (by_level_) return levels_.erase(places, node);
   const RankedOrder::Key key = heap_.key_of(places, node);
   heap_.erase(places, node);

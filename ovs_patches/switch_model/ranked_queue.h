@@ -3,6 +3,7 @@
 // for each queue that needs it.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -59,6 +60,31 @@ class AdaptiveLevels {
   std::vector<std::int64_t> bounds_;  // of the highest first
 };
 
+// QueueOrder::kTurns: which of up to 64 FIFO queues is served next. Queue 0 comes first; the others in turn,
+// a frame each. Where all that wait are shut, as where a whole class is dropped, they are served all the
+// same.
+class Turns {
+ public:
+  void set_open(std::uint32_t queue, bool open) {
+    const std::uint64_t bit = std::uint64_t{1} << queue;
+    shut_ = open ? shut_ & ~bit : shut_ | bit;
+  }
+  void served(std::uint32_t queue) {
+    if (queue != 0) last_ = queue;
+  }
+  std::uint32_t next(std::uint64_t waiting) const {  // a bit per queue; some queue must wait
+    if ((waiting & 1) != 0) return 0;
+    const std::uint64_t open = waiting & ~shut_;
+    const std::uint64_t from = open != 0 ? open : waiting;
+    const std::uint64_t behind = last_ < 63 ? from >> (last_ + 1) << (last_ + 1) : 0;
+    return static_cast<std::uint32_t>(std::countr_zero(behind != 0 ? behind : from));
+  }
+
+ private:
+  std::uint64_t shut_ = 0;
+  std::uint32_t last_ = 0;
+};
+
 class RankedQueue {
  public:
   // `queues`: of kSpPifo, at most LevelOrder::kMostLevels.
@@ -83,11 +109,14 @@ class RankedQueue {
             std::int64_t rank);
   std::uint32_t first() const {
     if (heap_alone_) return heap_.first();
-    if (by_level_) return levels_.first();
+    if (by_level_)
+      return order_ != QueueOrder::kTurns ? levels_.first()
+                                          : levels_.first_of(turns_.next(levels_.waiting()));
     if (order_ == QueueOrder::kRandom) return lot_.first();
     if (order_ == QueueOrder::kRankedFlows) return earliest_.at(flow_of_[heap_.first()]).begin()->second;
     return heap_.first();
   }
+  void set_open(std::uint32_t queue, bool open) { turns_.set_open(queue, open); }  // kTurns
   // The frame that gives way by the rule: the last in the order, or the last of the flow with most bytes (of
   // equals, the one with the largest key). Must not be empty; the rule must push out.
   std::uint32_t victim() const;
@@ -104,7 +133,9 @@ class RankedQueue {
     std::int64_t bytes = 0;
     std::set<std::pair<RankedOrder::Key, std::uint32_t>> nodes;
   };
-  bool has_levels() const { return order_ == QueueOrder::kLevels || order_ == QueueOrder::kSpPifo; }
+  bool has_levels() const {
+    return order_ == QueueOrder::kLevels || order_ == QueueOrder::kSpPifo || order_ == QueueOrder::kTurns;
+  }
   void change_length(std::uint64_t flow, Flow& at, std::int64_t bytes);
 
   QueueOrder order_;
@@ -117,6 +148,7 @@ class RankedQueue {
   FairRanks fair_;
   Lot lot_;
   AdaptiveLevels adaptive_;
+  Turns turns_;
   std::int64_t pushed_ = 0;
   std::map<std::uint64_t, std::set<std::pair<std::uint64_t, std::uint32_t>>>
       earliest_;                                              // kRankedFlows: by arrival

@@ -48,10 +48,10 @@ struct SwitchCore {
     Ring<PacketRef> control;  // link-local frames of mechanisms that wait to leave
     std::array<TcMask, MechanismSets::kCount> watch{}, watch_out{};  // of each mechanism; their unions above
 
-    TcMask sendable() const { return static_cast<TcMask>(waiting & ~pauses.paused()); }
+    TcMask sendable() const { return static_cast<TcMask>(waiting & ~pauses.closed()); }
     // A frame of the class would be the only one, and may leave.
     bool is_idle_for(Tc tc) const {
-      return waiting == 0 && !urgent && !requests.frame_due() && (pauses.paused() & bit_of(tc)) == 0;
+      return waiting == 0 && !urgent && !requests.frame_due() && (pauses.closed() & bit_of(tc)) == 0;
     }
     bool has_more() const { return requests.frame_due() || urgent || sendable() != 0; }
   };
@@ -148,7 +148,7 @@ struct SwitchCore {
 
   SwitchConfig config;
   TcMask lossless_classes = 0;
-  TcMask ranked_classes = 0;  // whose queues are ordered by a mechanism's rank
+  TcMask ranked_classes = 0;  // whose queues are ordered by a mechanism's rank, or in turn by its queues
   TcMask preempting_classes = 0;
   TcMask limited_classes = 0;  // lossless with an egress_max, or lossy with a port_buffer
   PacketPool& pool;

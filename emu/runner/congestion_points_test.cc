@@ -70,6 +70,17 @@ TEST(CongestionPointsTest, OfDcqcnWithAPiControllerMarkInPlaceOfThresholds) {
   EXPECT_EQ(s.switches.mechanisms.of<PiMarkingMechanism>().form, PiForm::kDirect);
 }
 
+TEST(CongestionPointsTest, OfBfcAreQueuesByFlowAndItsLabelMarksNothing) {
+  for (const Settings& s : settings(R"("roce+dcqcn", "roce+bfc")", "[switch.bfc]\nqueues = 16\n")) {
+    const bool bfc = s.label == "roce+bfc";
+    EXPECT_EQ(s.switches.mechanisms.of<BfcMechanism>().enabled, bfc);
+    EXPECT_EQ(s.switches.mechanisms.of<BfcMechanism>().queues, 16u);
+    EXPECT_EQ(s.switches.classes[3].ecn.enabled, !bfc);
+    EXPECT_EQ(s.nic.config.cc.needs().queue_pauses, bfc);
+    EXPECT_FALSE(s.switches.pfc.enabled);
+  }
+}
+
 TEST(CongestionPointsTest, BeginWithThePresetOfTheReactionPointAndKeysChangeIt) {
   const auto p4qcn = [](const std::string& more) {
     return settings(R"("roce+pfc+p4qcn")", more)[0].switches.mechanisms.of<P4qcnMechanism>();

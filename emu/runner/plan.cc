@@ -8,6 +8,7 @@
 
 #include "base/quantity.h"
 #include "base/wire/rocc_cnp.h"
+#include "base/wire/shim_bfc.h"
 #include "base/wire/shim_escape.h"
 #include "base/wire/shim_rcp.h"
 #include "emu/runner/formula.h"
@@ -53,7 +54,8 @@ void set_class_map(SwitchConfig& config, const ClassMap& map) {
 
 // That the NIC puts into all that it sends.
 Bytes shim_of(const NicConfig& nic) {
-  return Bytes::from_count(nic.slack.shim_bytes() + (nic.cc.needs().path_rate ? kRcpShimBytes : 0));
+  return Bytes::from_count(nic.slack.shim_bytes() + (nic.cc.needs().path_rate ? kRcpShimBytes : 0) +
+                           (nic.cc.needs().queue_pauses ? kBfcShimBytes : 0));
 }
 
 std::size_t most_links(const Routing& routing) {

@@ -51,6 +51,8 @@ Bytes check_policies(RunPlan& plan) {
       fail(
           first, entry,
           "Escape takes frames out of a class's queue by flow, and a policy orders them: use one of the two");
+    if (entry.config.mechanisms.is_on("bfc"))
+      fail(first, entry, "BFC serves a class's queues in turn, and a policy orders them: use one of the two");
     for (std::uint32_t i = 0; i < settings.policies.sources.size(); ++i)
       if (const std::string problem = problem_of_builtin(entry.config);
           settings.policies.sources[i].files.empty() && !problem.empty())

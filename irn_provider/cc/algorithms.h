@@ -6,6 +6,7 @@
 #include "base/type_list.h"
 #include "irn_provider/cc/aimd.h"
 #include "irn_provider/cc/aimd_ecn.h"
+#include "irn_provider/cc/bfc.h"
 #include "irn_provider/cc/dcqcn_pi.h"
 #include "irn_provider/cc/dcqcn_rp.h"
 #include "irn_provider/cc/dctcp.h"
@@ -30,7 +31,8 @@ using Algorithms = TypeList<  //
     AimdEcn,                  //
     P4qcn3Rp,                 //
     Rcp,                      //
-    DcqcnPi                   //
+    DcqcnPi,                  //
+    Bfc                       //
     >;
 
 }  // namespace rocelab

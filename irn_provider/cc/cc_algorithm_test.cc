@@ -14,7 +14,7 @@ TEST(CcAlgorithmTest, TheOrderOfTheListIsThatOfTheTable) {
   std::vector<std::string_view> names;
   for (const CcAlgorithm& a : cc_algorithms()) names.push_back(a.name);
   EXPECT_EQ(names, (std::vector<std::string_view>{"dcqcn", "timely", "aimd", "dctcp", "rocc", "hpcc", "p4qcn",
-                                                  "qcn", "aimd_ecn", "p4qcn3", "rcp", "dcqcn-pi"}));
+                                                  "qcn", "aimd_ecn", "p4qcn3", "rcp", "dcqcn-pi", "bfc"}));
 }
 
 TEST(CcAlgorithmTest, AConfigBelongsToTheAlgorithmThatWasChosenLast) {

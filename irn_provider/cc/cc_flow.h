@@ -57,6 +57,8 @@ class CcFlow {
   Time wake_at(Time not_before) const {
     return needs_.lazy_rate ? not_before : std::min(not_before, algorithm_->next_change());
   }
+  // The flow's queue is paused, or no longer: nothing leaves meanwhile. Where kNeeds.queue_pauses.
+  void hold(bool on, Time now) { pacer_.hold(on, algorithm_->rate(now)); }
   // Packets in flight that a stream may have.
   std::int64_t window() const { return algorithm_->window(); }
   // Whether a data packet with this payload would end a segment whose RTT is taken: RoCE asks for an ACK

@@ -17,6 +17,9 @@ struct CcNeeds {
   bool packet_acks = false;  // every packet is acknowledged: RoCE asks for it (NicConfig::ack_interval)
   bool telemetry = false;    // INT: switches stamp it, acknowledgements bring it back (CcAck::telemetry)
   bool path_rate = false;    // RCP's header in data, which switches lower; back in CcAck::path_rate
+  // BFC: data names its queue pair's queue, and pauses of queues hold queue pairs back (CcFlow::hold). The
+  // rate is one for ever.
+  bool queue_pauses = false;
   bool feedback = false;     // switches send feedback to a flow's source (CongestionControl::on_feedback)
   bool lazy_rate = false;    // a waiting burst is never brought forward (pacer.h)
   bool paces_reads = false;  // READ requests are paced by what they ask for: Mittal, 3.4

@@ -28,6 +28,12 @@ class Pacer {
     settle(rate);
   }
 
+  // Nothing may leave from now on, or again. `rate`: the flow's, which does not change meanwhile.
+  void hold(bool on, Rate rate) {
+    settle(rate);
+    if (on) not_before_ = Time::never();
+  }
+
   // Earliest departure of the next packet, at the present rate. At or before `now`: it may leave.
   Time not_before(Rate rate, Time now) {
     if (in_burst_ || rate == rate_) return not_before_;

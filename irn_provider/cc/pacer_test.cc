@@ -20,6 +20,19 @@ TEST(PacerTest, HoldsNothingBackAtLineRate) {
   EXPECT_LE(pacer.not_before(40_Gbps, at(1_us)), at(1_us));
 }
 
+TEST(PacerTest, AHeldFlowSendsNothingUntilItIsReleased) {
+  Pacer pacer(40_Gbps, false);
+  pacer.hold(true, 40_Gbps);
+  EXPECT_TRUE(pacer.not_before(40_Gbps, at(1_us)).is_never()) << "before its first packet";
+  pacer.hold(false, 40_Gbps);
+  EXPECT_LE(pacer.not_before(40_Gbps, at(1_us)), at(1_us));
+  pacer.on_sent(1250_B, true, 40_Gbps, 40_Gbps, at(1_us));
+  pacer.hold(true, 40_Gbps);
+  EXPECT_TRUE(pacer.not_before(40_Gbps, at(2_us)).is_never());
+  pacer.hold(false, 40_Gbps);
+  EXPECT_LE(pacer.not_before(40_Gbps, at(3_us)), at(3_us));
+}
+
 TEST(PacerTest, ABurstIsSpacedFromItsStartByAllItsBytes) {
   Pacer pacer(40_Gbps, true);
   pacer.on_sent(1250_B, false, 10_Gbps, 40_Gbps, at(1_us));

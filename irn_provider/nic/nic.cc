@@ -2,6 +2,7 @@
 #include "irn_provider/nic/nic.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <limits>
 #include <utility>
@@ -145,9 +146,27 @@ void Nic::Impl::on_feedback(Packet& packet, Time now) {
   touch(qp, now);
 }
 
+// BFC's pause from the switch at the other end of the link: of exactly these queues.
+void Nic::Impl::on_queue_pauses(const BfcQueues& paused, Time now) {
+  ++counters.rx_queue_pauses;
+  const BfcQueues before = std::exchange(paused_queues, paused);
+  for (std::size_t n = 0; n < BfcQueues::kWords; ++n)
+    for (std::uint64_t left = before.word(n) ^ paused.word(n); left != 0; left &= left - 1) {
+      const std::size_t queue = 64 * n + static_cast<std::size_t>(std::countr_zero(left));
+      for (std::size_t slot = (queue - first_qpn.value) % BfcQueues::kMost; slot < qps.size();
+           slot += BfcQueues::kMost) {
+        if (qps[slot] == nullptr || slot == gsi_slot) continue;
+        qps[slot]->hold(paused.has(queue), now);
+        touch(*qps[slot], now);
+      }
+    }
+}
+
 void Nic::on_packet(PacketRef packet, Time now) {
   if (is_from_switches(packet->kind)) [[unlikely]] {
     if (is_feedback(packet->kind)) return impl_->on_feedback(*packet, now);
+    if (packet->kind == kind_of<BfcPause> && impl_->config.cc.needs().queue_pauses)
+      return impl_->on_queue_pauses(control_of<BfcPause>(*packet).queues, now);
     return count_between_switches(impl_->counters, packet->kind);
   }
   const OpcodeInfo& info = opcode_info(packet->roce.opcode);

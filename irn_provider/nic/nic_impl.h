@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/bfc.h"
 #include "base/replay_port.h"
 #include "base/ring.h"
 #include "base/wire/cm/mad.h"
@@ -51,6 +52,7 @@ struct Nic::Impl {
   void on_group(const Packet& packet, const OpcodeInfo& info, Time now);
   void leave_groups(std::uint32_t slot);
   void on_feedback(Packet& packet, Time now);
+  void on_queue_pauses(const BfcQueues& paused, Time now);
   // A QP's peer was set, or is gone: keeps `flows` right.
   void note_peer(std::uint32_t slot);
   CompletionQueue* find(Cqn cq);  // null: unknown
@@ -117,6 +119,8 @@ struct Nic::Impl {
   // congestion control that gets some. Looked up, never walked.
   std::unordered_map<std::uint64_t, std::uint32_t> flows;
   std::vector<std::uint64_t> flow_of_slot;  // its key; 0: none
+
+  BfcQueues paused_queues;  // by BFC; a queue pair's is bfc_queue_of()
 
   // The packet pulled last, for gather() and path_of().
   const Packet* pulled = nullptr;

@@ -200,6 +200,8 @@ bool Nic::modify_qp(Qpn qpn, const QpAttr& attr, Time now) {
   if (qp == nullptr) return false;
   impl_->scheduler.remove(impl_->slot_of(*qp));  // its class may change
   const bool done = qp->modify(attr, now);
+  if (impl_->paused_queues.has(bfc_queue_of(qpn))) [[unlikely]]
+    qp->hold(true, now);  // congestion control may have begun anew
   impl_->note_peer(impl_->slot_of(*qp));
   impl_->touch(*qp, now);
   return done;

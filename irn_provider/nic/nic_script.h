@@ -21,6 +21,7 @@
 #include "base/wire/roce_packet.h"
 #include "base/wire/shim_parts.h"
 #include "irn_provider/cc/aimd.h"
+#include "irn_provider/cc/bfc.h"
 #include "irn_provider/cc/p4qcn_rp.h"
 #include "irn_provider/cc/qcn_rp.h"
 #include "irn_provider/cc/rcp.h"
@@ -119,7 +120,7 @@ class NicScript {
     if ((choice & 64) != 0)
       use_feedback(config.cc, choice);
     else if ((choice & 128) != 0)
-      config.cc.use<Rcp>();
+      (choice & 8) != 0 ? void(config.cc.use<Bfc>()) : void(config.cc.use<Rcp>());
     if ((choice & 25) == 25) use_rc3(config);
     return config;
   }
@@ -359,6 +360,7 @@ class NicScript {
   // Feedback of a switch, with fields that are sometimes right.
   void forge_feedback(Side& s, std::size_t qp, std::uint8_t how) {
     const Side& peer = &s == &sides_[0] ? sides_[1] : sides_[0];
+    if (config_.cc.get<Bfc>() != nullptr) return forge_pause(s, how);
     if (!config_.cc.chosen() || config_.cc.get<RoccRp>() != nullptr) return forge_fair_rate(s, qp, how);
     PacketRef p = s.pool.make();
     const std::uint32_t cp = (how & 4) != 0 ? word() << 16 : kCpNetwork + (how & 3);
@@ -372,6 +374,16 @@ class NicScript {
     }
     is_cnm ? put_control(*p, cnm) : put_control(*p, fbp);
     deliver(s, std::move(p));
+  }
+  // Of the queues of some queue pairs, and of others.
+  void forge_pause(Side& s, std::uint8_t how) {
+    PacketRef p = s.pool.make();
+    BfcPause pause{Tc{byte()}, {}};
+    if ((how & 4) != 0) pause.queues.set_word(1, ~std::uint64_t{0});
+    for (std::size_t i = 0; i < kQps; ++i) pause.queues.set(bfc_queue_of(s.qps[i]), (how >> i & 1) != 0);
+    put_control(*p, pause);
+    s.nic.on_packet(std::move(p), now_);
+    drain(s);
   }
   void forge_fair_rate(Side& s, std::size_t qp, std::uint8_t how) {
     const Side& peer = &s == &sides_[0] ? sides_[1] : sides_[0];

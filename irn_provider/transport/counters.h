@@ -82,6 +82,7 @@ namespace rocelab {
   X(rp_fair_rates_unknown_flow) /* and of no QP here */                                           \
   X(rx_escape_tokens) /* Escape's tokens that reached this host, where they end */                \
   X(rx_escape_announcements) /* and its announcements, which are for switches */                  \
+  X(rx_queue_pauses) /* BFC's pauses of queues */                                                 \
   X(rx_not_in_group) /* multicast datagrams to a group without a member here */                   \
   X(link_downed) /* how often the port's link has failed */                                       \
   X(rx_slack_packets) /* data packets with slack (LSTF) that were received */                     \

@@ -68,8 +68,8 @@ struct NicConfig {
   Rc3Config rc3;
   CcConfig cc;  // congestion control of every QP; none by default
   SlackConfig slack;
-  // Its frames have parts in the shim slot, which switches rewrite: slack, RCP's header.
-  bool writes_shim() const { return slack.on() || cc.needs().path_rate; }
+  // Its frames have parts in the shim slot, which switches rewrite: slack, RCP's header, BFC's queue.
+  bool writes_shim() const { return slack.on() || cc.needs().path_rate || cc.needs().queue_pauses; }
   // A frame's DSCP says its class. roce_dscp: of programs that set no traffic class.
   ClassMap class_map;
   std::uint8_t roce_dscp = 26, cnp_dscp = 48;

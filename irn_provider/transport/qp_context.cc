@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/wire/roce_packet.h"
+#include "base/wire/shim_bfc.h"
 #include "base/wire/shim_rcp.h"
 #include "irn_provider/cc/cc_limiter.h"
 
@@ -47,7 +48,8 @@ void QpContext::connect(Time now) {
   level_marks_ = plain && !attr.without_rc3 ? nic.config.rc3.levels : std::uint8_t{0};
   follow_path();
   if (nic.config.cc.in_use() && controlled()) take_limiter(now);
-  asks_path_ = cc && nic.config.cc.needs().path_rate;
+  const CcNeeds& needs = nic.config.cc.needs();
+  cc_shim_ = cc && needs.path_rate ? CcShim::kRcp : cc && needs.queue_pauses ? CcShim::kBfc : CcShim::kNone;
 }
 
 // A new one, or that which other QPs to the host have: of a shared one the first QP sets MTU and start.
@@ -117,9 +119,18 @@ void QpContext::finish(Packet& packet, std::uint32_t payload_length, std::uint32
     if (slack.switches > 0) PacketPool::put_hop_times(packet, HopTimes::room_for(slack.switches));
     packet.frame_length += slack.shim_bytes();
   }
-  if (asks_path_ && payload_length > 0) [[unlikely]] {
+  if (cc_shim_ != CcShim::kNone) [[unlikely]]
+    put_cc_shim(packet);
+}
+
+void QpContext::put_cc_shim(Packet& packet) const {
+  if (cc_shim_ == CcShim::kRcp && packet.payload_length > 0) {
     put_rcp(packet, cc->path_request());
     packet.frame_length += kRcpShimBytes;
+  }
+  if (cc_shim_ == CcShim::kBfc && packet.kind == PacketKind::kData) {
+    put_bfc_queue(packet, bfc_queue_of(qpn));
+    packet.frame_length += kBfcShimBytes;
   }
 }
 

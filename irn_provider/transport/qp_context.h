@@ -77,7 +77,7 @@ class QpContext {
   // Without acknowledgements a rate is controlled by CNPs and switches' feedback alone.
   bool controlled() const {
     const CcNeeds& needs = nic.config.cc.needs();
-    return reliable() || (init.type == QpType::kUc && (needs.cnps || needs.feedback));
+    return reliable() || (init.type == QpType::kUc && (needs.cnps || needs.feedback || needs.queue_pauses));
   }
   NicCounters& counters() const { return nic.counters; }
   void count_stray() const { ++counters().rx_stray_answers; }  // an answer to what was never sent
@@ -164,13 +164,15 @@ class QpContext {
   void follow_path();
   void take_limiter(Time now);
   void finish(Packet& packet, std::uint32_t payload_length, std::uint32_t overhead) const;
+  void put_cc_shim(Packet& packet) const;
 
   TransportClass transport_;
   Mark mark_, ack_mark_, read_mark_;
   bool varies_ = false;
-  bool asks_path_ = false;        // data carries RCP's header
-  std::uint32_t overhead_ = 0;    // bytes of a frame around BTH, extension headers and payload
-  std::uint8_t level_marks_ = 0;  // levels of RC3, if the QP has it
+  enum class CcShim : std::uint8_t { kNone, kRcp, kBfc };
+  CcShim cc_shim_ = CcShim::kNone;  // that congestion control puts into data
+  std::uint32_t overhead_ = 0;      // bytes of a frame around BTH, extension headers and payload
+  std::uint8_t level_marks_ = 0;    // levels of RC3, if the QP has it
   Failure failure_ = Failure::kNone;
   bool completion_lost_ = false;
 };

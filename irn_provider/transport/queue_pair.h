@@ -61,6 +61,10 @@ class QueuePair {
   FeedbackResult on_feedback(const Packet& feedback, Time now) {
     return context_.cc ? context_.cc->on_feedback(feedback, now) : FeedbackResult{};
   }
+  // The queue that its data name is paused, or no longer (BFC).
+  void hold(bool on, Time now) {
+    if (context_.cc) context_.cc->hold(on, now);
+  }
   bool sends_by(Ahn ah) const { return is_datagram() && requester_.sends_by(ah); }
   void on_srq_destroyed(const SharedReceiveQueue& srq) { receive_queue_.forget(srq); }  // an XRC SRQ
   void on_timeout(Time now);

@@ -102,7 +102,7 @@ bool Fabric::take_shim(Packet& packet, const NicConfig& nic) {
     if (hops->times.count != nic.slack.switches || hops->times.next != 0 ||
         (hops->times.schedule && nic.slack.law != SlackLaw::kOmniscient))
       return false;
-  if (!shim->part<SlackPart>() && !shim->part<RcpRequest>()) return true;
+  if (!shim->part<SlackPart>() && !shim->part<RcpRequest>() && !shim->part<BfcPart>()) return true;
   shim->put(packet);
   bank_.set_shim(packet.frame_slot, static_cast<std::uint32_t>(place->bytes));
   return true;
@@ -224,11 +224,13 @@ void Fabric::deliver(Passing& passing) {
   port.node.node.deliver(port.id, passing.more, std::move(passing.packet), due);
 }
 
-// PFC concerns all VFs of a host; a token, which ends there, is one frame for whoever is first.
+// PFC and pauses of queues concern all VFs of a host; a token, which ends there, is one frame for whoever is
+// first.
 void Fabric::tell_host(Port& port, const Packet& packet, Time due) {
   std::array<std::byte, kMaxControlFrame> room;
   const auto bytes = write_frame_of(world(), index_of(port), false, packet, room);
-  port.host->deliver_control(packet, bytes, due, packet.kind == kind_of<PfcFrame>);
+  port.host->deliver_control(packet, bytes, due,
+                             packet.kind == kind_of<PfcFrame> || packet.kind == kind_of<BfcPause>);
 }
 
 void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
@@ -237,7 +239,7 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   if (is_feedback(packet->kind) && packet->frame_slot == kNoFrame) give_bytes(port, *packet);
   if (packet->kind == PacketKind::kEscapeAnnouncement && packet->roce.shim_hops == 1) leave_headers(*packet);
   if (packet->roce.shim_hops != 0 || packet->roce.telemetry_hops != 0 || packet->roce.has_slack ||
-      packet->roce.has_rcp)
+      packet->roce.has_rcp || packet->roce.has_bfc)
     write_shim(*packet);
   if (!is_link_local(packet->kind) && packet->ecn == Ecn::kCe) write_ce(bytes_of(*packet));
   capture(port, departure, *packet, PcapngDirection::kOutbound);

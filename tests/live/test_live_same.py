@@ -100,6 +100,7 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "hpcc.toml", ('transport=["roce+pfc+hpcc"]', "workload.reads.flow.0.op=write")),
     (_SMALL / "rcp.toml", ()),
     (_SMALL / "rcp.toml", ('transport=["roce+pfc+rcp"]', "workload.reads.flow.0.op=write")),
+    (_SMALL / "bfc.toml", ()),
     (_SMALL / "host_link.toml", ()),
     (SCENARIOS / "link_failure.toml", ()),
     (_RING, ('transport=["roce+pfc+escape", "roce+pfc+loopbreaker"]',)),

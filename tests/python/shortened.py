@@ -139,7 +139,7 @@ def wanted(short: Short) -> set[str]:
     words = set()
     if p["pfc"] == "true":
         words |= {"pauses"}
-    elif control != "dctcp":
+    elif control not in ("dctcp", "bfc"):
         words |= {"drops", "retransmissions", "timeouts"}
         if control == "aimd":  # a loss in a flow of few packets leaves its window wide enough
             words |= {"many repairs"}
@@ -151,6 +151,7 @@ def wanted(short: Short) -> set[str]:
         "p4qcn": {"fair rates"},
         "p4qcn3": {"marks", "cuts"},
         "qcn": {"fair rates"},
+        "bfc": {"queue pauses"},
     }.get(control, set())
     for key, word in (
         ("switch.escape.enabled", "escapes"),
@@ -186,6 +187,7 @@ def happened(counters: Counter[str]) -> set[str]:
         "marks": any_of("ecn_marked"),
         "cuts": any_of("rp_cnp_handled"),
         "fair rates": any_of("rp_fair_rates_handled"),
+        "queue pauses": any_of("rx_queue_pauses"),
         "escapes": any_of("escaped_frames"),
         "broken loops": any_of("loops_broken"),
         "storms": any_of("pfc_storms"),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ovs_patches/switch_model/mechanism.h"
+#include "ovs_patches/switch_model/mechanisms/bfc.h"
 #include "ovs_patches/switch_model/mechanisms/capfc.h"
 #include "ovs_patches/switch_model/mechanisms/codel.h"
 #include "ovs_patches/switch_model/mechanisms/escape.h"
@@ -34,6 +35,7 @@ using Mechanisms = MechanismTypes<  //
     TelemetryMechanism,             //
     SlackMechanism,                 //
     CodelMechanism,                 //
+    BfcMechanism,                   //
     SharedMemoryMechanism,          // ahead of the pipeline, which takes frames
     PipelineMechanism,              //
     LoadBalanceMechanism            //

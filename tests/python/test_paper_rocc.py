@@ -21,7 +21,7 @@ from rocelab.scenario import plan_of, read_scenario
 
 
 SCENARIOS = harness.SCENARIOS / "rocc"
-_OTHERS = (", dcqcn", ", hpcc")  # cases of other schemes, whose numbers are findings
+_OTHERS = (", dcqcn", ", hpcc", ", bfc")  # cases of other schemes, whose numbers are findings
 
 
 def test_every_number_has_an_experiment_and_every_scenario_one() -> None:
@@ -70,7 +70,7 @@ def test_settled_rates_and_queues_are_the_papers(tmp_path: Path) -> None:
     stem = f"report-{only.replace(',', '-')}"
     report = json.loads((tmp_path / f"{stem}.json").read_text())
     claims = [c for c in report["claims"] if "case" in c]
-    assert len(claims) == 18 + 8 + 6 + 2 + 2
+    assert len(claims) == 18 + 14 + 8 + 2 + 2
     assert all(c["numbers"]["ours"]["ours"] is not None for c in claims)
     of_rocc = [c for c in claims if not c["case"].endswith(_OTHERS)]
     for c in of_rocc:

@@ -49,7 +49,7 @@ def tails(m: Means) -> Values:
     found: dict[tuple[str, str], float | None] = {}
     for case in _cases(m):
         rocc = m.notes.get(f"{case}, rocc", {})
-        for scheme in ("dcqcn", "hpcc"):
+        for scheme in ("dcqcn", "hpcc", "bfc"):
             ours = m.notes.get(f"{case}, {scheme}", {})
             sizes = [key for key in ours if key.startswith("p99_fct_ms ") and key in rocc]
             if sizes:

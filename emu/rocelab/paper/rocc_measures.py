@@ -168,11 +168,11 @@ def _comparison(outcome: RunOutcome) -> Measured:
 
 
 def _rates(outcome: RunOutcome) -> Measured:
-    """Table 3.3: mean and standard deviation of the flows' rates while all are active."""
+    """Table 3.3: mean and standard deviation of the flows' rates while all are active; that of a flow to which nothing comes is 0."""
     scheme = scheme_of(outcome)
     begin = max(f.posted_ps for f in outcome.flows if f.posted_ps is not None) / 1e12
     end = min(f.placed_ps for f in outcome.flows if f.placed_ps is not None) / 1e12
-    each = np.array(list(traces.flow_rates(outcome, (begin + end) / 2, end).values())) * 1e3
+    each = traces.rates_of_all(outcome, (begin + end) / 2, end) * 1e3
     values = {(scheme, "flow_rate"): float(each.mean()), (scheme, "deviation"): float(each.std())}
     return Measured(values, [], _notes(outcome, scheme))
 

@@ -2,6 +2,7 @@
 // of its own queues.
 #include "base/bfc.h"
 #include "ovs_patches/switch_model/mechanisms/bfc.h"
+#include "ovs_patches/switch_model/mechanisms/slack.h"
 #include "ovs_patches/switch_model/network_facts.h"
 #include "ovs_patches/switch_model/test_support.h"
 
@@ -207,6 +208,9 @@ TEST(SwitchBfcTest, WhatDoesNotGoTogetherIsRefused) {
   EXPECT_TRUE(BfcMechanism::problem_beside(params, config));
   config = {};
   config.classes[3].full = FullRule::kPushOutLast;
+  EXPECT_TRUE(BfcMechanism::problem_beside(params, config));
+  config = {};
+  config.mechanisms.of<SlackMechanism>().enabled = true;  // its ranks are not numbers of queues
   EXPECT_TRUE(BfcMechanism::problem_beside(params, config));
   NetworkFacts facts;
   EXPECT_FALSE(BfcMechanism::problem_of_network(params, config, facts));

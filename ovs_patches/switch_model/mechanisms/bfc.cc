@@ -53,7 +53,7 @@ std::optional<SchemaProblem> BfcMechanism::problem_beside(const Params& params, 
     return SchemaProblem{"", "has an order of its own for " + which + ": use it with order = \"fifo\""};
   if (own.full != FullRule::kRefuse || config.port_rule != PortRule::kRefuse)
     return SchemaProblem{"", "pushes no frame of " + which + " out of its queue: use it with \"refuse\""};
-  for (const std::string_view other : {"escape", "loop_breaker", "watchdog", "codel"})
+  for (const std::string_view other : {"escape", "loop_breaker", "watchdog", "codel", "slack"})
     if (config.mechanisms.is_on(other))
       return SchemaProblem{
           "", "and switch." + std::string(other) + " have not been brought together: use one of them"};

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bfc.h"
 #include "base/check.h"
 #include "base/wire/controls.h"
 #include "ovs_patches/switch_model/mechanisms/mechanisms.h"
@@ -31,6 +32,8 @@ class SwitchScript {
   std::string problem() const { return problem_of(config_, ports()); }
   std::uint64_t drops(SwitchDropReason reason) const { return drops_[static_cast<std::size_t>(reason)]; }
 
+  bool by_queue() const { return by_queue_; }  // BFC
+
   void run() {
     node_.emplace(config_, ports(), Rng(take()), pool_, log_, &owner_);
     while (!bytes_.empty()) {
@@ -38,13 +41,15 @@ class SwitchScript {
       if (step < 176) {
         send(PortId{static_cast<std::uint16_t>(step % kPorts)});
       } else if (step < 208) {
-        pause(PortId{static_cast<std::uint16_t>(step % kPorts)});
+        const PortId in{static_cast<std::uint16_t>(step % kPorts)};
+        by_queue_&& step % 8 >= kPorts ? pause_queues(in, take()) : pause(in);
       } else {
         now_ = now_ + Duration::from_ps((1 + take()) * std::int64_t{1'000});
         advance(now_);
         check_books(now_);
       }
     }
+    for (std::uint16_t p = 0; by_queue_ && p < kPorts; ++p) pause_queues(PortId{p}, 0);  // none
     advance(Time::never());
     check_books(node_->last_event());
     check_empty();
@@ -96,22 +101,27 @@ class SwitchScript {
     if (buffers_ >= Buffers::kByPort) config_.port_buffer = 5_KB;
     if (buffers_ == Buffers::kByPortAndClass) config_.port_rule = PortRule::kPushOutLower;
     config_.classes = {};
-    for (std::size_t tc = 0; tc < 4; ++tc) configure(config_.classes[tc]);
+    const bool all_fifo = (has & 64) != 0;  // as some mechanisms want it
+    for (std::size_t tc = 0; tc < 4; ++tc) configure(config_.classes[tc], all_fifo);
     const bool fifo = std::ranges::all_of(config_.classes, [](const ClassConfig& c) {
       return c.order == QueueOrder::kFifo && c.full == FullRule::kRefuse;
     });
     if ((has & 1) != 0) config_.mechanisms.of<WatchdogMechanism>() = {5_us, WatchdogAction::kDrop};
     config_.mechanisms.of<EscapeMechanism>().enabled = (has & 2) != 0 && fifo && config_.pfc.enabled;
+    by_queue_ = (has & 48) == 48 && fifo && (has & 3) == 0 && buffers_ != Buffers::kByPortAndClass &&
+                config_.queue_order == QueueOrder::kFifo;
+    config_.mechanisms.of<BfcMechanism>().enabled = by_queue_;
+    config_.mechanisms.of<BfcMechanism>().queues = 1 + has % 5;
     config_.mechanisms.of<TelemetryMechanism>().enabled = (has & 4) != 0;
     config_.mechanisms.of<SlackMechanism>() = {
-        true, (has & 8) != 0 ? SlackRank::kInitial : SlackRank::kLeastSlack, {}};
+        !by_queue_, (has & 8) != 0 ? SlackRank::kInitial : SlackRank::kLeastSlack, {}};
   }
-  void configure(ClassConfig& c) {
+  void configure(ClassConfig& c, bool fifo) {
     const std::uint8_t queue = take(), more = take();
     c.lossless = queue >= 192;
-    if (config_.queue_order == QueueOrder::kFifo) c.order = kOrders[queue % kOrders.size()];
+    if (config_.queue_order == QueueOrder::kFifo && !fifo) c.order = kOrders[queue % kOrders.size()];
     const bool by_queue = !config_.input_buffered && (buffers_ != Buffers::kPool || config_.alpha_lossy == 0);
-    if (by_queue && !c.lossless && config_.queue_order == QueueOrder::kFifo)
+    if (by_queue && !c.lossless && !fifo && config_.queue_order == QueueOrder::kFifo)
       c.full = static_cast<FullRule>(queue / 8 % 3);
     c.preempt =
         c.order == QueueOrder::kRanked && !c.lossless && buffers_ < Buffers::kByPort && (more & 8) != 0;
@@ -140,6 +150,7 @@ class SwitchScript {
     packet->roce.psn = Psn(static_cast<std::uint32_t>(class_of_.size()));
     packet->frame_slot = static_cast<std::uint32_t>(owner_.references.size());
     if (rank > 15) PacketPool::put_slack(*packet, {(rank - 128) * 10'000, (rank - 128) * 10'000, 0});
+    if (by_queue_ && rank % 8 != 0) put_bfc_queue(*packet, rank);
     owner_.references.push_back(1);
     class_of_.push_back(tc);
     std::array<PortId, kPorts> outs;
@@ -153,6 +164,14 @@ class SwitchScript {
     const std::uint8_t tc = take() % 4;
     pause.class_enable = bit_of(Tc{tc});
     pause.time[tc] = static_cast<std::uint16_t>(take() * 4);
+    PacketRef packet = pool_.make();
+    put_control(*packet, pause);
+    node_->deliver(in, {}, std::move(packet), due(in, 60_B));
+  }
+  // BFC's, of the queues whose bits are set.
+  void pause_queues(PortId in, std::uint8_t queues) {
+    BfcPause pause{Tc{static_cast<std::uint8_t>(config_.mechanisms.of<BfcMechanism>().tc)}, {}};
+    pause.queues.set_word(0, queues);
     PacketRef packet = pool_.make();
     put_control(*packet, pause);
     node_->deliver(in, {}, std::move(packet), due(in, 60_B));
@@ -210,6 +229,7 @@ class SwitchScript {
 
   std::span<const std::uint8_t> bytes_;
   Buffers buffers_{};
+  bool by_queue_ = false;
   SwitchConfig config_;
   PacketPool pool_;
   Owner owner_;

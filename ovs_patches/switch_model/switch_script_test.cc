@@ -9,7 +9,7 @@ namespace {
 
 TEST(SwitchScriptTest, RandomWorkOnSwitchesOfAnyRulesKeepsItsBooks) {
   Rng rng(1);
-  int built = 0;
+  int built = 0, by_queue = 0;
   std::array<std::uint64_t, 16> drops{};
   for (int round = 0; round < 3'000; ++round) {
     std::vector<std::uint8_t> bytes;
@@ -17,11 +17,13 @@ TEST(SwitchScriptTest, RandomWorkOnSwitchesOfAnyRulesKeepsItsBooks) {
     SwitchScript script(bytes);
     if (!script.problem().empty()) continue;
     ++built;
+    by_queue += script.by_queue();
     script.run();
     for (std::size_t reason = 0; reason < drops.size(); ++reason)
       drops[reason] += script.drops(static_cast<SwitchDropReason>(reason));
   }
   EXPECT_GT(built, 100);
+  EXPECT_GT(by_queue, 20);
   for (const auto reason :
        {SwitchDropReason::kEgressLimit, SwitchDropReason::kInputBuffer, SwitchDropReason::kHeadroom,
         SwitchDropReason::kOversize, SwitchDropReason::kNoRoute, SwitchDropReason::kNoCopy,

@@ -73,7 +73,7 @@ CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
     const bool in_use = algorithm.name == name;
     const CcPreset preset =
         read_algorithm(ConfigSection(section.node(algorithm.name), section.path_of(algorithm.name),
-                                     in_use ? parameters : nullptr),
+                                     in_use ? parameters : nullptr, section.place()),
                        algorithm, rocc);
     if (in_use) chosen = preset;
   }

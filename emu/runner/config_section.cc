@@ -21,8 +21,12 @@ std::string join(const std::vector<std::string>& names) {
 
 }  // namespace
 
-ConfigSection::ConfigSection(const ConfigNode* node, std::string path, std::vector<Parameter>* parameters)
-    : node_(node), path_(std::move(path)), parameters_(parameters) {
+ConfigSection::ConfigSection(const ConfigNode* node, std::string path, std::vector<Parameter>* parameters,
+                             std::string above)
+    : node_(node),
+      path_(std::move(path)),
+      place_(node != nullptr ? node->place : std::move(above)),
+      parameters_(parameters) {
   if (node_ != nullptr && node_->kind != Kind::kTable)
     throw ScenarioError(node_->place + ": " + path_ + " is a table; write it as [" + path_ + "]");
 }
@@ -224,7 +228,9 @@ bool ConfigSection::is_word(std::string_view key, std::string_view word, bool ot
   return result;
 }
 
-ConfigSection ConfigSection::table(std::string_view key) { return {node(key), path_of(key), parameters_}; }
+ConfigSection ConfigSection::table(std::string_view key) {
+  return {node(key), path_of(key), parameters_, place_};
+}
 
 std::vector<ConfigSection> ConfigSection::tables(std::string_view key) {
   std::vector<ConfigSection> result;

@@ -21,8 +21,9 @@ namespace rocelab {
 class ConfigSection {
  public:
   // `path` is the dotted path of the table ("" for the whole file), `parameters` (may be null) collects what
-  // is read. `node` null: an absent table, all defaults.
-  ConfigSection(const ConfigNode* node, std::string path, std::vector<Parameter>* parameters);
+  // is read. `node` null: an absent table, all defaults, which would stand in the one at `above`.
+  ConfigSection(const ConfigNode* node, std::string path, std::vector<Parameter>* parameters,
+                std::string above = "");
 
   bool has(std::string_view key);
   Rate rate(std::string_view key, Rate otherwise);  // > 0
@@ -65,7 +66,7 @@ class ConfigSection {
   std::string path_of(std::string_view key) const;
   const std::string& path() const { return path_; }
   const ConfigNode* whole() const { return node_; }  // null: an absent table
-  std::string place() const { return node_ == nullptr ? "" : node_->place; }
+  const std::string& place() const { return place_; }
 
  private:
   void note(std::string_view key, const std::string& value);
@@ -76,7 +77,7 @@ class ConfigSection {
   Q quantity(std::string_view key, Q otherwise, Q (*parse)(std::string_view), const char* example);
 
   const ConfigNode* node_;
-  std::string path_;
+  std::string path_, place_;
   std::vector<Parameter>* parameters_;
   std::vector<std::string> known_;
 };

@@ -104,6 +104,18 @@ TEST(SlackReaderTest, ASlackBySizeThatNoFrameCarriesIsRefusedWithTheMostThatFits
       << "datagrams are one flow";
 }
 
+// No key of the two is written: the label has the one, and the law the other.
+TEST(SlackReaderTest, WhatDoesNotGoTogetherHasAPlaceWithoutATableOfItsOwn) {
+  const std::string said = complaint_of([] {
+    parse_scenario(
+        "transport = [\"roce+bfc\"]\n[topology]\nkind = \"star\"\nhosts = 3\n[slack]\nlaw = "
+        "\"constant\"\n" +
+            kFlow,
+        "t.toml");
+  });
+  EXPECT_EQ(said, "t.toml:1:1: switch.bfc and switch.slack have not been brought together: use one of them");
+}
+
 TEST(SlackReaderTest, EdgesAndPreemptionNameWhatTheyNeed) {
   const auto has = [](const std::string& more, const std::string& part) {
     EXPECT_NE(complaint(more).find(part), std::string::npos) << complaint(more);

@@ -84,7 +84,7 @@ BfcLaw BfcMechanism::law(const Params& params, const SwitchConfig& config, const
 
 BfcMechanism::BfcMechanism(const Params& params, SwitchActions actions, Rng rng)
     : params_(params),
-      tc_(static_cast<std::uint8_t>(params.tc)),
+      tc_{static_cast<std::uint8_t>(params.tc)},
       actions_(actions),
       rng_(rng),
       ports_(actions.ports()) {

@@ -138,7 +138,9 @@ def rates_of_all(outcome: RunOutcome, begin_s: float, end_s: float) -> Array:
     for host, records in samples.items():
         for qpn in np.unique(records["flow"]):
             flow, mine = index.at_sink(host, int(qpn)), records[records["flow"] == qpn]
-            at_first, at_last = (float(mine["bytes"][mine["time_ps"] <= t].max(initial=0)) for t in (first, last))
+            at_first, at_last = (
+                float(mine["bytes"][mine["time_ps"] <= t].max(initial=0)) for t in (first, last)
+            )
             if flow is not None:
                 came[flow] += at_last - at_first
     return np.array(list(came.values())) * _on_wire(outcome) * 8e3 / (last - first)

@@ -37,7 +37,7 @@ BfcEgress::Joined BfcEgress::on_joined(std::uint64_t flow_number, Bytes frame, T
 
 void BfcEgress::on_left(std::uint64_t flow_number, std::uint8_t queue, Bytes frame, Time now) {
   Flow& flow = flow_of(flow_number);
-  RL_CHECK(flow.frames > 0);
+  RL_CHECK(flow.frames > 0 && queues_[queue] >= frame);
   --flow.frames;
   flow.seen = now;
   queues_[queue] -= frame;

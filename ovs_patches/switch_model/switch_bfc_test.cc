@@ -3,6 +3,7 @@
 #include "base/bfc.h"
 #include "ovs_patches/switch_model/mechanisms/bfc.h"
 #include "ovs_patches/switch_model/mechanisms/slack.h"
+#include "ovs_patches/switch_model/mechanisms/telemetry.h"
 #include "ovs_patches/switch_model/network_facts.h"
 #include "ovs_patches/switch_model/test_support.h"
 
@@ -24,8 +25,9 @@ SwitchConfig config_on(bool lossless) {
 }
 
 struct BfcBench {
-  explicit BfcBench(bool lossless = false)
-      : node{config_on(lossless), std::vector<PortConfig>(4), Rng(1), pool, trace} {}
+  explicit BfcBench(bool lossless = false) : BfcBench(config_on(lossless)) {}
+  explicit BfcBench(const SwitchConfig& config)
+      : node{config, std::vector<PortConfig>(4), Rng(1), pool, trace} {}
   struct Left {
     int port;
     Time at;
@@ -91,6 +93,16 @@ TEST(SwitchBfcTest, FlowsShareTheLinkFrameByFrameAndNameTheirQueues) {
   }
   EXPECT_NE(sent[0].flow, sent[1].flow);
   EXPECT_NE(sent[0].queue, sent[1].queue);
+}
+
+TEST(SwitchBfcTest, AFrameThatTelemetryMakesLongerLeavesAsItJoined) {
+  SwitchConfig config = config_on(false);
+  config.mechanisms.of<TelemetryMechanism>().enabled = true;
+  BfcBench b(config);
+  for (std::uint32_t psn = 0; psn < 6; ++psn) b.send(at(1_us), psn % 2, psn, 200, static_cast<int>(psn % 3));
+  b.run();
+  EXPECT_EQ(b.by(3).size(), 6u);
+  EXPECT_EQ(b.node.model().queued_frames(), 0u);
 }
 
 // Acknowledgements and all else that names no queue.

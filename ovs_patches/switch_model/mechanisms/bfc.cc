@@ -95,7 +95,7 @@ BfcMechanism::BfcMechanism(const Params& params, SwitchActions actions, Rng rng)
 BfcEgress& BfcMechanism::egress_of(PortId out) {
   std::unique_ptr<BfcEgress>& egress = ports_[out.value].egress;
   if (egress == nullptr) {
-    ports_[out.value].came_by.resize(params_.queues);
+    ports_[out.value].waiting.resize(params_.queues);
     egress = std::make_unique<BfcEgress>(law(params_, actions_.config(), actions_.port(out)),
                                          rng_.fork(std::to_string(out.value)));
   }
@@ -122,7 +122,7 @@ void BfcMechanism::on_enqueue(PortId out, PortId in, Packet& packet, Time now) {
   const BfcEgress::Joined joined = egress.on_joined(flow_of(packet, in).key(), packet.frame(), now);
   packet.roce.bfc_joined = joined.queue;
   packet.roce.bfc_pauses = joined.pauses;
-  port.came_by[joined.queue].push_back(in);
+  port.waiting[joined.queue].push_back({in, packet.frame()});
   port.counters.shared = egress.shared_queues();
   hold(out);
   if (!joined.pauses) return;
@@ -143,8 +143,8 @@ void BfcMechanism::on_transmit(PortId out, Packet& packet, Time now) {
     return hold(out);
   }
   const std::uint8_t upstream = std::exchange(packet.roce.bfc_queue, packet.roce.bfc_joined);
-  const PortId in = port.came_by[packet.roce.bfc_joined].take_front();
-  port.egress->on_left(flow_of(packet, in).key(), packet.roce.bfc_joined, packet.frame(), now);
+  const auto [in, length] = port.waiting[packet.roce.bfc_joined].take_front();
+  port.egress->on_left(flow_of(packet, in).key(), packet.roce.bfc_joined, length, now);
   hold(out);
   if (packet.roce.bfc_pauses && ports_[in.value].ingress->remove(upstream)) tell(in);
 }

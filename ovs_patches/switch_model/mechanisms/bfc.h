@@ -69,10 +69,14 @@ class BfcMechanism {
   static BfcLaw law(const Params& params, const SwitchConfig& config, const PortConfig& link);
 
  private:
+  struct Waiting {
+    PortId in;
+    Bytes length;  // as it joined: what is stamped at departure makes a frame longer
+  };
   struct Port {
     std::unique_ptr<BfcEgress> egress;    // from its first frame or pause on
     std::unique_ptr<BfcIngress> ingress;  // from its first frame on
-    std::vector<Ring<PortId>> came_by;    // by queue, of its frames in their order: their ingress ports
+    std::vector<Ring<Waiting>> waiting;   // by queue, of its frames in their order
     std::uint64_t ahead = 0;              // frames in queue 0
     Time tell_at = Time::never();         // the peer is to be told what has changed
     Counters counters;

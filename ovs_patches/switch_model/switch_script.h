@@ -84,7 +84,7 @@ class SwitchScript {
 
   enum class Buffers : std::uint8_t { kByQueue, kByInput, kPool, kByPort, kByPortAndClass };
 
-  // What cannot be together is left out here as far as that is simple; for the rest there is problem().
+  // Settings that exclude each other are left out here as far as that is simple; problem() names the rest.
   void configure() {
     const std::uint8_t is = take(), has = take();
     buffers_ = static_cast<Buffers>(is % 5);

@@ -48,7 +48,7 @@ TEST(BfcNetTest, AnIncastLosesNothingAndSharesItsLink) {
   }
 }
 
-// What PFC cannot: the victim leaves by the same NIC as a flow of the incast.
+// PFC would hold the victim, too: it leaves by the same NIC as a flow of the incast.
 TEST(BfcNetTest, AVictimBesideAnIncastGoesOn) {
   BfcNet net(6);
   for (std::size_t h = 0; h < 4; ++h) net.post(net.connect(h, 4), WrOpcode::kWrite, 20'000'000);

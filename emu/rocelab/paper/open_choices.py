@@ -31,6 +31,18 @@ IRN = (
         "the paper compares IRN, which acknowledges each packet, with a RoCE of which it says that it sends no acknowledgements (4.4.2)",
     ),
     key_choice("switch.pfc.xon_frames", "2", ["40", "80"], _XON),
+    key_choice(
+        "congestion_control.timely.segment",
+        "16KB, of chapter 3",
+        ["1024B"],
+        "4.3.1 has a TIMELY in the NIC with the parameters of chapter 3, whose 16 KB are what software hands to a NIC at a time",
+    ),
+    key_choice(
+        "congestion_control.timely.alpha",
+        "0.02, of the code that TIMELY's authors published",
+        ["0.875"],
+        "neither chapter gives the weight of the gradient's average; published simulators have 0.875",
+    ),
     Choice(
         "length",
         "5 ms of arrivals, 1 ms of them warm-up",

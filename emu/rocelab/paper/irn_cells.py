@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from rocelab.paper.claims import Claim, together
 from rocelab.paper.harness import NUMBERS as FOLDER
-from rocelab.paper.irn_labels import CCS, METRICS, with_cc
+from rocelab.paper.irn_labels import CCS, METRICS, as_shown, with_cc
 from rocelab.paper.results import Results
 from rocelab.paper.tables import Cell as Shown
 from rocelab.paper.tables import Table
@@ -137,7 +137,7 @@ def claims(results: Results) -> list[Claim]:
 
 
 def tables(results: Results) -> list[Table]:
-    """Rows as the paper prints them: for each value IRN, over RoCE+PFC, over IRN+PFC; nine columns. Seconds but for slowdowns."""
+    """Rows as the paper prints them: for each value IRN, over RoCE+PFC, over IRN+PFC; nine columns."""
     found = []
     columns = tuple(f"{title}\n{'no CC' if cc == 'none' else cc}" for cc in CCS for title in METRICS.values())
     everything = cells(results, tables_of(results))
@@ -153,11 +153,33 @@ def tables(results: Results) -> list[Table]:
                 ]
         title = f"Table {number}: {_TITLES[number]}"
         found.append(Table(title, columns, rows, f"table{number}", _NOTE, on_terminal=True))
-    return found
+    return [*found, _distances(everything)] if found else []
+
+
+def _distances(everything: list[Cell]) -> Table:
+    """What of the tables is near the paper's, and what is not: of ratios by their kind and congestion control, of IRN's own numbers by congestion control."""
+    rows = {}
+    for quantity, title in _ROWS:
+        for cc in CCS:
+            mine = [c for c in everything if (c.quantity, c.cc) == (quantity, cc) and c.ratio is not None]
+            off = [abs(c.ratio - 1) for c in mine if c.ratio is not None]
+            sides = [c.same_side for c in mine if c.same_side is not None]
+            row = (
+                len(mine),
+                statistics.median(off) if off else None,
+                *((len(sides), sum(sides)) if sides else (None, None)),
+            )
+            rows[f"{title}, {'no CC' if cc == 'none' else cc}"] = [Shown(n) for n in row]
+    columns = ("cells", "median of |ours / paper - 1|", f"ratios off 1 by {OFF_BY:.0%}", "on its side of 1")
+    return Table("Distances: ours from the paper's", columns, rows, on_terminal=True)
 
 
 _NOTE = "Each cell: ours, the paper's in brackets, and ours / the paper's. Red: on the other side of 1."
 
 
 def _shown(cell: Cell) -> Shown:
-    return Shown(cell.ours, cell.paper, cell.same_side is False)
+    ours, paper = cell.ours, cell.paper
+    if not cell.is_ratio:
+        paper = as_shown(cell.metric, paper)
+        ours = None if ours is None else as_shown(cell.metric, ours)
+    return Shown(ours, paper, cell.same_side is False)

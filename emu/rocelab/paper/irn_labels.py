@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 CCS = ("none", "timely", "dcqcn")
-METRICS = {"avg_slowdown": "slowdown", "avg_fct_s": "mean FCT, s", "p99_fct_s": "99 % FCT, s"}
+METRICS = {"avg_slowdown": "slowdown", "avg_fct_s": "mean FCT, ms", "p99_fct_s": "99 % FCT, ms"}
 DIAGNOSTICS = {
     "data_drops": "dropped",
     "delivered_data_packets": "delivered",
@@ -19,3 +19,8 @@ DIAGNOSTICS = {
 def with_cc(transport: str, cc: str) -> str:
     """The label of a transport behind a congestion control."""
     return transport if cc == "none" else f"{transport}+{cc}"
+
+
+def as_shown(metric: str, value: float) -> float:
+    """In the unit of its title in METRICS."""
+    return value * 1e3 if METRICS.get(metric, "").endswith(", ms") else value

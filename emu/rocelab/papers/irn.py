@@ -6,7 +6,7 @@ from rocelab import native
 from rocelab.paper import irn_cells, irn_chart, irn_claims, open_choices
 from rocelab.paper.claims import Claim
 from rocelab.paper.harness import SCENARIOS, Experiment, Paper
-from rocelab.paper.irn_labels import CCS, DIAGNOSTICS, METRICS, with_cc
+from rocelab.paper.irn_labels import CCS, DIAGNOSTICS, METRICS, as_shown, with_cc
 from rocelab.paper.results import Results
 from rocelab.paper.tables import Cell, Figure, Table, plain
 
@@ -75,7 +75,9 @@ def _diagnostics(results: Results) -> list[Table]:
         for label in results.labels(experiment):
             if results.runs(experiment, label) is not None:
                 values = {name: results.mean(experiment, label, name) for name in (*METRICS, *DIAGNOSTICS)}
-                rows[label] = {name: value for name, value in values.items() if value is not None}
+                rows[label] = {
+                    name: as_shown(name, value) for name, value in values.items() if value is not None
+                }
         columns = {**METRICS, **DIAGNOSTICS}
         note = "Means over seeds. Spurious: packets that were retransmitted and had arrived."
         found.append(plain(f"{experiment}: what happened in the runs", columns, rows, experiment, note))

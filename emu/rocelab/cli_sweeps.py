@@ -81,6 +81,9 @@ def paper(
     sensitivity: bool = typer.Option(
         False, "--sensitivity", help="Which choices that the paper leaves open decide a verdict."
     ),
+    recorded: bool = typer.Option(
+        False, "--recorded", help="Run nothing: report the runs at full length in results/measured."
+    ),
     cluster: Optional[str] = CLUSTER,
     jobs: int = JOBS,
     out: Optional[Path] = typer.Option(
@@ -93,7 +96,11 @@ def paper(
         near = difflib.get_close_matches(name, PAPERS, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(PAPERS)}"
         raise UsageError(f"paper {name}: no such paper; {hint}")
+    if recorded and (where or seeds or sensitivity or cluster):
+        raise UsageError("--recorded runs nothing: leave --where, --seeds, --sensitivity and --cluster out")
     set_up(live=False)
+    if recorded:
+        return call("rocelab.paper.recorded", "run", name, only, out)
     return call(
         "rocelab.paper.harness", "run", name, full, only, cluster, jobs, out, sensitivity, seeds, where
     )

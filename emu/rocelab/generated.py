@@ -1,5 +1,5 @@
-"""Tables of documents that the sources give (parameters: base/schema.h; metrics: emu/runner/metric_table.h; trace kinds: base/trace.h; columns of frames: columns.py):
-`PYTHONPATH=emu python3 -m rocelab.generated` rewrites what stands in docs/reference/scenarios.md, docs/reference/metrics.md and docs/tutorial/python.md between
+"""Tables of documents that the sources give (parameters: base/schema.h; metrics: emu/runner/metric_table.h; trace kinds: base/trace.h; columns of frames: columns.py; results of papers:
+results/measured): `PYTHONPATH=emu python3 -m rocelab.generated` rewrites what stands in PAGES between
 
     <!-- generated: congestion_control -->
     <!-- end -->
@@ -9,6 +9,7 @@ and says whether anything changed. Other files can be named. tests/python/test_g
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -17,14 +18,23 @@ from pathlib import Path
 
 from rocelab import columns, metrics, native, paths
 from rocelab.errors import RocelabError
+from rocelab.paper import markdown
+from rocelab.paper.harness import Findings
+from rocelab.paper.recorded import findings_of
 
 PAGES = tuple(
     paths.ROOT / "docs" / name
-    for name in ("reference/scenarios.md", "reference/metrics.md", "tutorial/python.md")
+    for name in (
+        "reference/scenarios.md",
+        "reference/metrics.md",
+        "tutorial/python.md",
+        "papers/irn_tables.md",
+    )
 )
 _BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w.]+) -->\n).*?(<!-- end -->)", re.S)
 _CC = "congestion_control."
 _FRAME = "frame."
+_RECORDED = "recorded."  # and a file of results/measured, and a table of its findings or "claims"
 
 
 @dataclass(frozen=True)
@@ -128,6 +138,16 @@ def _frame(name: str) -> list[str]:
     return [_line(("column", "unit", "meaning")), "|---" * 3 + "|", *map(_line, rows)]
 
 
+@functools.cache
+def _findings(stem: str) -> Findings:
+    return findings_of(stem)
+
+
+def _recorded(stem: str, part: str) -> list[str]:
+    findings = _findings(stem)
+    return markdown.claims(findings) if part == "claims" else markdown.table(findings, part)
+
+
 def _block(name: str, all_tables: Sequence[Table]) -> list[str]:
     if name == _CC[:-1]:
         return _congestion_controls(all_tables)
@@ -139,6 +159,8 @@ def _block(name: str, all_tables: Sequence[Table]) -> list[str]:
         return _metrics()
     if name.startswith(_FRAME):
         return _frame(name.removeprefix(_FRAME))
+    if name.startswith(_RECORDED):
+        return _recorded(*name.removeprefix(_RECORDED).split(".", 1))
     return _trace_kinds() if name == "trace_kinds" else _section(name, all_tables)
 
 

@@ -20,6 +20,7 @@ from rocelab.paper.results import Results
 from rocelab.sweep.points import Point, parse_seeds, points_of
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rocelab.paper.sensitivity import Finding
     from rocelab.paper.tables import Figure, Table
 
@@ -72,6 +73,9 @@ class Paper:
     tables: Callable[[Results], list[Table]] = _nothing
     figures: Callable[[Results], list[Figure]] = _no_figures
     choices: tuple[Choice, ...] = ()  # that the paper leaves open, for --sensitivity
+    metrics: tuple[
+        str, ...
+    ] = ()  # of summary.json, that the CSV beside the report has of each run; none: no CSV
 
     @property
     def has_full(self) -> bool:
@@ -131,9 +135,7 @@ def tables_of(paper: Paper, results: Results, seeds: Sequence[Results]) -> list[
     return [table.with_spreads(spread) for table in paper.tables(results)]
 
 
-def evaluate(
-    paper: Paper, chosen: Sequence[Experiment], results: Results, full: bool, failed: Sequence[str]
-) -> Findings:
+def evaluate(paper: Paper, results: Results, full: bool, failed: Sequence[str]) -> Findings:
     from rocelab.report import style  # matplotlib: only now that there is something to draw
 
     seeds = [results.only(seed) for seed in results.seeds]
@@ -145,9 +147,21 @@ def evaluate(
         claims=claims_of(paper, results, seeds),
         tables=tables_of(paper, results, seeds),
         figures=figures,
-        experiments=[e.name for e in chosen],
+        experiments=list(results.points),
         failed=failed,
     )
+
+
+def publish(findings: Findings, folder: Path, stem: str, console: Console) -> None:
+    """Writes the report as STEM.json and STEM.html and prints its tables."""
+    from rocelab.paper import report
+
+    text = json.dumps(report.as_json(findings), indent=1, allow_nan=False) + "\n"
+    write_whole(folder / f"{stem}.json", text.encode())
+    write_whole(folder / f"{stem}.html", report.page(findings).encode())
+    for table in report.terminal(findings):
+        console.print(table)
+    console.print(f"report: [bold]{folder / stem}.html[/], .json", soft_wrap=True)
 
 
 def _having(where: str | None, points: list[Point]) -> list[Point]:
@@ -168,7 +182,7 @@ def run(
     """Exit status 0 when all runs could be made; a claim that is missed is a finding, and no error. `seeds`, for example "1-3", stand in
     place of each experiment's. `where`: of the chosen experiments only the runs whose label has this text, for example "load=0.7".
     """
-    from rocelab.paper import report, sensitivity
+    from rocelab.paper import sensitivity
     from rocelab.sweep.run import failures, make_console, run_points
     from rocelab.sweep.store import PointStore
 
@@ -192,8 +206,9 @@ def run(
     every = [*points.values(), *(each for plan in plans for each in plan.mine.values())]
     outcome = run_points([point for some in every for point in some], store, console, jobs, cluster)
     failed = [f"{e.point.name}: {e.error}" for e in outcome.failed]
+    results = Results(points, store)
     findings = replace(
-        evaluate(paper, chosen, Results(points, store), full, failed),
+        evaluate(paper, results, full, failed),
         sensitivity=[sensitivity.compare(paper, plan, points, store) for plan in plans],
     )
     stem = (
@@ -203,12 +218,11 @@ def run(
         + (f"-{'-'.join(e.name for e in chosen)}" if only else "")
         + (f"-{re.sub('[^A-Za-z0-9=.]+', '_', where)}" if where else "")
     )
-    text = json.dumps(report.as_json(findings), indent=1, allow_nan=False) + "\n"
-    write_whole(folder / f"{stem}.json", text.encode())
-    write_whole(folder / f"{stem}.html", report.page(findings).encode())
-    for table in report.terminal(findings):
-        console.print(table)
-    console.print(f"report: [bold]{folder / stem}.html[/], .json", soft_wrap=True)
+    publish(findings, folder, stem, console)
+    if paper.metrics:
+        from rocelab.paper.recorded import csv_of
+
+        write_whole(folder / f"{stem}.csv", csv_of(results, paper.metrics).encode())
     if outcome.failed:
         raise failures(outcome)
     return 0

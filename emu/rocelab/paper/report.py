@@ -162,11 +162,11 @@ def claims_table(claims: Sequence[Claim], title: str) -> Drawn:
         table.add_column(column, ratio=ratio, overflow="fold")
     for c in claims:
         text = f"{c.source}: {c.text}" + (f" [{c.demand}]" if c.demand else "")
-        table.add_row(_verdict(c), text.replace("[", "\\["), c.paper, _ours(c))
+        table.add_row(_verdict(c), text.replace("[", "\\["), c.paper, ours_text(c))
     return table
 
 
-def _ours(claim: Claim) -> str:
+def ours_text(claim: Claim) -> str:
     known = {name: value for name, value in claim.ours.items() if value is not None}
     if not known:
         return "not run"

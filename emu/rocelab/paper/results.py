@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from rocelab.model import Array
 from rocelab.paper.claims import Values
 from rocelab.sweep.points import Point
-from rocelab.sweep.store import PointStore
 
 
 @dataclass(frozen=True)
@@ -25,8 +24,24 @@ class FoundRun:
     notes: Mapping[str, Mapping[str, float]]
 
 
+class Store(Protocol):
+    """What Results asks of a PointStore."""
+
+    def __contains__(self, point: Point) -> bool:
+        ...
+
+    def run(self, point: Point) -> dict[str, Any]:
+        ...
+
+    def flows(self, point: Point) -> dict[str, Array]:
+        ...
+
+    def arrays(self, point: Point) -> dict[str, Array]:
+        ...
+
+
 class Results:
-    def __init__(self, points: Mapping[str, Sequence[Point]], store: PointStore) -> None:
+    def __init__(self, points: Mapping[str, Sequence[Point]], store: Store) -> None:
         self.points = points
         self.store = store
         self._runs = {p.key: store.run(p) for ps in points.values() for p in ps if p in store}

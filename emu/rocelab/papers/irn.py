@@ -92,4 +92,5 @@ PAPER = Paper(
     tables=tables,
     figures=figures,
     choices=open_choices.IRN,
+    metrics=(*METRICS, *DIAGNOSTICS),
 )

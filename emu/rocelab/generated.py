@@ -28,6 +28,7 @@ PAGES = tuple(
         "reference/scenarios.md",
         "reference/metrics.md",
         "tutorial/python.md",
+        "papers/irn.md",
         "papers/irn_tables.md",
     )
 )

@@ -8,7 +8,7 @@ import pytest
 from rocelab import columns, generated, metrics
 from rocelab.frames import KINDS
 
-SCENARIOS, METRICS, PYTHON, _ = generated.PAGES
+SCENARIOS, METRICS, PYTHON, *_ = generated.PAGES
 
 
 @pytest.mark.parametrize("page", generated.PAGES, ids=lambda page: str(page.name))

@@ -173,7 +173,7 @@ def _distances(everything: list[Cell]) -> Table:
             name = f"{title}, {'no CC' if cc == 'none' else cc}, {len(off)} cells"
             rows |= {name: [Shown(n) for n in row]} if row else {}
     columns = ("median of |ours / paper - 1|", f"ratios off 1 by {OFF_BY:.0%}", "on its side of 1")
-    return Table("Distances: ours from the paper's", columns, rows, on_terminal=True)
+    return Table("Distances: all ratios of the tables", columns, rows, on_terminal=True)
 
 
 _NOTE = "Each cell: ours, the paper's in brackets, and ours / the paper's. Red: on the other side of 1."

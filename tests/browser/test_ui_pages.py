@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 import time
 from pathlib import Path
 from xml.etree import ElementTree
@@ -122,7 +123,8 @@ def test_a_run_from_its_start_to_its_comparison(pages: Pages) -> None:
     pages.until(lambda: pages.see(".thumb"))
 
 
-def test_a_run_is_watched_while_it_lasts_and_its_result_takes_over(pages: Pages) -> None:
+def _watched(pages: Pages, size: str, name: str) -> None:
+    """The page Watch of a run of incast.toml that has just begun."""
     pages.open("#gallery")
     pages.fill("Find", "incast.toml")
     pages.said("4 labels")
@@ -130,13 +132,18 @@ def test_a_run_is_watched_while_it_lasts_and_its_result_takes_over(pages: Pages)
     for label in ("roce", "roce+pfc", "irn+pfc"):
         pages.click(label, "label")
     pages.fill("Seeds", "1")
-    long = ["workload.incast.size=3GB", "engine.limit=20s", "engine.sample_interval=200us"]
+    long = [f"workload.incast.size={size}", "engine.limit=200s", "engine.sample_interval=200us"]
     pages.fill("Overrides, one a line", "\n".join(long))
-    pages.fill("Result's name", "watched")
+    pages.fill("Result's name", name)
     pages.click("Run", "button")
     pages.click("Runs", "nav a")
     pages.click("Watch", "main a")
     pages.said("irn, seed 1, up to the present")
+
+
+def test_a_run_is_watched_while_it_lasts_and_stopped_by_a_click(pages: Pages) -> None:
+    """A run that lasts longer than any of these questions."""
+    _watched(pages, "100GB", "long")
     first = pages.until(lambda: pages.text(".clock"))
     pages.until(lambda: pages.text(".clock") != first)
     pages.until(lambda: pages.see(".lane.u5") or pages.see(".lane.u4"))
@@ -154,24 +161,44 @@ def test_a_run_is_watched_while_it_lasts_and_its_result_takes_over(pages: Pages)
         pages.until(lambda start=chart: pages.see(f'.chart[aria-label*="{start}"]'))
     at = pages.text(".clock")
     pages.until(lambda: pages.text(".clock") != at)
-    assert port in pages.until(pages.focused), "the focus stays where it is while the table is renewed"
+    focus = pages.until(pages.focused)
+    assert port in focus, f"{focus} has the focus after the table was renewed, not {port}"
     assert pages.findings() == []
-    pages.until(lambda: "result=watched" in pages.driver.current_url, patience=180)
-    pages.said("first retransmission")
-
-
-def test_a_run_is_stopped_by_a_click(pages: Pages) -> None:
-    pages.open("#gallery")
-    pages.fill("Find", "incast.toml")
-    pages.click("Run …")
-    pages.fill("Overrides, one a line", "workload.incast.size=900MB")
-    pages.fill("Result's name", "long")
-    pages.click("Run", "button")
     pages.click("Runs", "nav a")
     pages.said("of experiment")
     pages.click("Stop")
     pages.said("stopped")
     assert "long" not in pages.text("#state")
+
+
+def test_the_result_of_a_watched_run_takes_its_place(pages: Pages) -> None:
+    _watched(pages, "3GB", "watched")
+    pages.until(lambda: "result=watched" in pages.driver.current_url, patience=180)
+    pages.said("first retransmission")
+
+
+def test_rows_keep_their_places_while_one_of_them_has_the_focus(pages: Pages) -> None:
+    esbuild = [bundle.MODULES / ".bin/esbuild", bundle.PAGES / "table.js"]
+    words = ["--bundle", "--format=iife", "--global-name=made"]
+    module = subprocess.run([*esbuild, *words], capture_output=True, text=True, check=True).stdout
+    script = """
+        const columns = [{ key: "port", title: "port", left: true }, { key: "queue", title: "queue" }];
+        const rows = (...queues) => queues.map((queue, i) => ({ port: "abc"[i], queue }));
+        const sort = { key: "queue", descending: true };
+        const list = made.table({ caption: "made", columns, rows: rows(2, 1), sort, onpick: () => {} });
+        document.getElementById("page").append(list.element);
+        const order = () => [...list.element.querySelectorAll("tbody tr")].map((r) => r.textContent).join(" ");
+        const renewed = (...queues) => (list.renew(rows(...queues)), order());
+        const told = [renewed(1, 2)];
+        list.element.querySelector("tbody button").focus();
+        told.push(renewed(4, 3, 5), document.activeElement.textContent);
+        document.activeElement.blur();
+        told.push(renewed(4, 3, 5));
+        return told;
+    """
+    pages.open("#compare?result=incast")
+    told = pages.driver.execute_script(module + script)
+    assert told == ["b2 a1", "b3 a4 c5", "b", "c5 a4 b3"]
 
 
 def test_the_editor_says_what_the_reader_says_at_its_line(pages: Pages, folder: Path) -> None:

@@ -15,8 +15,19 @@ export function table({ caption, columns, rows, sort, onsort, onorder, onpick, p
 
   function draw() {
     put(head, h("tr", {}, columns.map(headCell)));
-    const sorted = onsort || !order.key ? current : [...current].sort(by(order, value));
-    put(body, sorted.map(drawRow));
+    if (!onsort && order.key) current = [...current].sort(by(order, value));
+    drawRows();
+  }
+
+  function drawRows() {
+    put(body, current.map(drawRow));
+  }
+
+  /** Rows in the places of those that are drawn; further ones follow. */
+  function inPlace(rows) {
+    const places = new Map(current.map((row, i) => [row[columns[0].key], i]));
+    const place = (row) => places.get(row[columns[0].key]) ?? current.length;
+    return [...rows].sort((a, b) => place(a) - place(b));
   }
 
   function headCell(column) {
@@ -55,9 +66,15 @@ export function table({ caption, columns, rows, sort, onsort, onorder, onpick, p
       current = next;
       draw();
     },
+    /** New values of the rows. A row that is pointed at or has the focus is not moved away: then all keep their places. */
+    renew(next) {
+      if (!element.matches(":hover, :focus-within")) return this.set(next);
+      current = inPlace(next);
+      drawRows();
+    },
     pick(key) {
       chosen = key;
-      draw();
+      drawRows();
     },
   };
 }

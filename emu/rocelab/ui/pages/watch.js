@@ -232,7 +232,7 @@ export class Watch {
     const sort = { key: rows.some((r) => r.paused_ps) ? "paused_ps" : "queue", descending: true };
     const shown = () => rows.filter((r) => `${r.port} ${r.way}`.includes(find)).sort((a, b) => b[sort.key] - a[sort.key]).slice(0, kMostPorts);
     this.list = table({ caption: this.portsCaption(), columns, rows: shown(), sort, picked: this.port, onpick: (r) => this.pick(r.port) });
-    this.renew = () => ((rows = this.portRows()), this.list.set(shown()));
+    this.renew = () => ((rows = this.portRows()), this.list.renew(shown()));
     const more = rows.length > kMostPorts ? h("p", { class: "note" }, `The ${kMostPorts} most affected of ${count(rows.length)} ports that match.`) : null;
     const search = h("input", { type: "search", value: "", placeholder: "s1, h3 …", oninput: (e) => ((find = e.target.value.trim()), this.list.set(shown())) });
     return h("section", { "aria-label": "Ports" }, h("div", { class: "bar" }, h("h2", {}, "Ports"), field("Find", search)), more, this.list.element);

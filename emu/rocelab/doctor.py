@@ -18,6 +18,7 @@ from pathlib import Path
 
 from rocelab import importable, packages, paths
 from rocelab.errors import RocelabError
+from rocelab.meminfo import meminfo
 from rocelab.ovs_build import PROGRAMS
 from rocelab.privileges import is_root
 
@@ -175,9 +176,7 @@ def _sizes() -> Iterator[Finding]:
         f"{cores}" + ("" if cores > 1 else ": runs take longer, and give the same"),
         BOTH,
     )
-    text = Path("/proc/meminfo").read_text()
-    memory = {key: int(value) * 1024 for key, value in re.findall(r"^(\w+):\s+(\d+) kB", text, re.M)}
-    free = memory.get("MemAvailable", 0)
+    free = meminfo().get("MemAvailable", 0)
     yield _size(
         "memory",
         free,

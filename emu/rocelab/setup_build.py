@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rocelab import paths
+from rocelab.meminfo import meminfo
 from rocelab.setup_progress import Step, run_logged
 
 _PYTHON = Path("/usr/bin/python3")  # the one whose packages we use
@@ -26,8 +27,8 @@ def build(preset: str, step: Step, targets: Sequence[str] = ()) -> None:
 def jobs() -> int:
     """Compilers at once: a core each, and about a gigabyte of memory each."""
     cores = len(os.sched_getaffinity(0))
-    available = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.M)
-    return max(1, min(cores, int(available[1]) // 1_000_000 if available else cores))
+    available = meminfo().get("MemAvailable")
+    return max(1, min(cores, available // 1_000_000_000 if available is not None else cores))
 
 
 def _configured(folder: Path) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rocelab.errors import RocelabError
+from rocelab.live import usage
 from rocelab.live.client import SessionClient, SessionError
 from rocelab.live.engine import LiveEngine
 from rocelab.live.ovs import STDERR_VARIABLE, Ovs, OvsError
@@ -115,3 +117,34 @@ def test_a_start_that_fails_leaves_nothing_for_the_next_to_stumble_over(
             with pytest.raises(RocelabError, match="the topology could not be built: no database"):
                 engine.execute(plan)
     assert found == [[], []]
+
+
+def test_flows_that_memory_cannot_hold_are_refused_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two of 500 MB, each at both ends."""
+    plan = make_plans(read_scenario(QUICK, ("workload.incast.size=500MB",)))[0]
+    started: list[Path] = []
+
+    def start(directory: Path, *_: object) -> SessionClient:
+        started.append(directory)
+        raise SessionError("it is only a test")
+
+    monkeypatch.setattr(SessionClient, "start", start)
+    with LiveEngine() as engine:
+        monkeypatch.setattr(usage, "meminfo", lambda: {"MemAvailable": 1_999_999_999})
+        with pytest.raises(RocelabError, match="roce, seed 1: its flows hold 2.0 GB .* smaller or fewer"):
+            engine.execute(plan)
+        assert not started
+        monkeypatch.setattr(usage, "meminfo", lambda: {"MemAvailable": 2_000_000_000})
+        with pytest.raises(RocelabError, match="it is only a test"):
+            engine.execute(plan)
+
+
+def test_a_sink_of_datagrams_holds_no_more_than_its_ring(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plans(read_scenario(QUICK, ("workload.incast.size=500MB",)))[0]
+    datagrams = replace(plan, flows=tuple(replace(flow, service="ud", op="send") for flow in plan.flows))
+    monkeypatch.setattr(usage, "meminfo", lambda: {"MemAvailable": 1_000_000_000})
+    usage.check_fits(datagrams)
+    with pytest.raises(RocelabError, match="2.0 GB"):
+        usage.check_fits(plan)

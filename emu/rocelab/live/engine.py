@@ -29,7 +29,7 @@ from rocelab.live.flow_records import read_records
 from rocelab.live.layout import Layout
 from rocelab.live.plan_layout import layout_of
 from rocelab.live.reroutes import Reroutes
-from rocelab.live.usage import Usage
+from rocelab.live.usage import Usage, check_fits
 from rocelab.model import TRACE_DTYPE, FidelityInputs, HostPlan, RunOutcome, RunPlan, end_ps
 from rocelab.processes import is_stopped
 from rocelab.progress import Flushes, Progress, Report
@@ -70,7 +70,9 @@ class LiveEngine:
             self.directory.remove()
 
     def execute(self, plan: RunPlan, out: Path | None = None, pcap: bool = False) -> RunOutcome:
-        """One run. What goes wrong in it is in the outcome's `error`, with what there is; a topology that cannot be built raises."""
+        """One run. What goes wrong in it is in the outcome's `error`, with what there is; a topology that cannot be built raises, and flows
+        that the machine has no memory for."""
+        check_fits(plan)
         self.report(Progress(plan, "start"))
         schedule = self._schedule_of(plan)
         session = self._session_for(plan)

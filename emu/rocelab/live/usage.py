@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rocelab.errors import RocelabError
+from rocelab.meminfo import meminfo
+from rocelab.model import FlowPlan, RunPlan
+
 
 def process_cpu_s(pid: int) -> float:
     """User and system time of a process, all threads, in seconds; 0 when it is gone."""
@@ -28,6 +32,23 @@ def process_peak_bytes(pid: int) -> int:
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     return 0
+
+
+def check_fits(plan: RunPlan) -> None:
+    """Programs write every byte of a flow and compare it at the other end: a run whose flows the machine has no memory for would be
+    killed or stand still, after minutes. Raises before anything is started."""
+    needed = sum(flow.size * _ends_that_hold(flow) for flow in plan.flows)
+    available = meminfo().get("MemAvailable", needed)
+    if needed > available:
+        raise RocelabError(
+            f"{plan.label}, seed {plan.seed}: its flows hold {needed / 1e9:,.1f} GB of memory at both ends, and this machine has "
+            f"{available / 1e9:,.1f} GB available: make them smaller or fewer, or say --engine des, which holds none of their bytes"
+        )
+
+
+def _ends_that_hold(flow: FlowPlan) -> int:
+    """The sink of a flow that may lose messages has a ring of receives in place of all bytes (verbs_app/flows/transfer_script.h)."""
+    return 1 if flow.service != "rc" and flow.op == "send" else 2
 
 
 class Usage:

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 from rocelab.errors import UsageError
 from rocelab.paper import harness, irn_cells, irn_claims, irn_claims_tables, report
-from rocelab.paper.claims import Claim, Spread, each, number, together
+from rocelab.paper.claims import Claim, Spread, above, below, each, number, together
 from rocelab.paper.harness import Findings, Paper
 from rocelab.paper.results import Results
 from rocelab.paper.irn_claim import by_size, drop_percent
@@ -332,5 +332,29 @@ def test_an_interval_that_does_not_decide_leaves_a_claim_open() -> None:
     assert near.with_spreads({"ours": Spread(3, 0.4)}).verdict == "holds"
     assert near.with_spreads({"ours": Spread(3, 0.6)}).verdict == "open"
     assert number("e", "c", "q", "q", "ms", None, 10.5).with_spreads({"ours": Spread(3, 9)}).verdict == ""
-    both = together("e", "s", "t", "", "a < b", {"a": 1, "b": 2}, True)
-    assert both.with_spreads({"a": Spread(3, 9), "b": Spread(3, 9)}).verdict == "holds"
+
+
+def test_a_test_of_its_own_is_asked_of_each_number() -> None:
+    """As of ratios that the paper has on either side of 1."""
+    claim = each("e", "t", "on its side of 1", {"a": 0.8, "b": 1.2}, {"a": below(1), "b": above(1)})
+    assert claim.verdict == "holds"
+    spreads = {"a": Spread(3, 0.1), "b": Spread(3, 0.3)}
+    assert (claim.with_spreads(spreads).verdict, claim.with_spreads(spreads).unsettled) == ("open", ("b",))
+    other = each("e", "t", "on its side of 1", {"a": 0.8, "b": 0.9}, {"a": below(1), "b": above(1)})
+    assert (other.verdict, other.missed) == ("missed", ("b",))
+
+
+def test_numbers_that_are_judged_together_are_open_where_seeds_differ() -> None:
+    spreads = {"a": Spread(3, 9), "b": Spread(3, 9)}
+
+    def verdict(holds: bool | None, *alone: bool | None) -> str:
+        claim = together("e", "s", "t", "", "a < b", {"a": 1, "b": 2}, holds)
+        return claim.with_spreads(spreads, alone).verdict
+
+    assert verdict(True) == "holds"
+    assert verdict(True, True, True, None) == "holds"
+    assert verdict(True, True, False, True) == "open"
+    assert verdict(False, False, False) == "missed"
+    assert verdict(False, False, True) == "open"
+    assert verdict(True, False, False) == "open"  # the means say what no seed does
+    assert verdict(None, True, False) == "not run"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ CLOSENESS = 0.1  # |ours / paper - 1|
 OURS = "ours"  # the name of a claim's only number
 Values = Mapping[tuple[str, str], float | None]  # (case, quantity) -> ours; None: it never came about
 Numbers = Mapping[str, float | None]  # by name; None: not run
+Test = Callable[[float], bool]
 
 
 @dataclass(frozen=True)
@@ -31,16 +32,15 @@ class Claim:
     ours: Numbers
     holds: bool | None  # by the means alone; None: runs or the paper's number are missing
     missed: tuple[str, ...] = ()  # names of numbers that miss
-    test: Callable[[float], bool] | None = None  # of each number; None: they are judged together
+    tests: Mapping[str, Test] = field(default_factory=dict)  # by number; none: they are judged together
     unit: str = ""
     # Of a number beside a paper's, for the figure of its experiment:
     case: str = ""
     quantity: str = ""
     expected: float | None = None
     spreads: Mapping[str, Spread] = field(default_factory=dict)
-    unsettled: tuple[
-        str, ...
-    ] = ()  # names of numbers whose interval has values that pass and values that miss
+    # Names of numbers whose interval has values that pass and values that miss; all that are judged together, where seeds differ.
+    unsettled: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -51,14 +51,18 @@ class Claim:
             return "missed"
         return "open" if self.unsettled else "holds" if self.holds else "missed"
 
-    def with_spreads(self, spreads: Mapping[str, Spread]) -> Claim:
-        """The claim with an interval for each of its numbers, some of which may not decide it."""
+    def with_spreads(self, spreads: Mapping[str, Spread], alone: Collection[bool | None] = ()) -> Claim:
+        """The claim with an interval for each of its numbers, some of which may not decide it. `alone`: what `holds` is for each seed
+        by itself, which decides where numbers are judged together and so have no limit of their own."""
 
         def settled(name: str) -> bool:
             ours, half = self.ours[name], spreads[name].ci95
-            if self.test is None or ours is None or half is None:
+            if not self.tests:
+                return {*alone} - {None} <= {self.holds}
+            if ours is None or half is None or name not in self.tests:
                 return True
-            return self.test(ours - half) == self.test(ours) == self.test(ours + half)
+            test = self.tests[name]
+            return test(ours - half) == test(ours) == test(ours + half)
 
         unsettled = tuple(name for name in spreads if self.holds is not None and not settled(name))
         return replace(self, spreads=spreads, unsettled=unsettled)
@@ -81,7 +85,7 @@ class Rule:
     holds: Callable[[float, float], bool]  # ours, the paper's
     never: bool | None = None  # the verdict where it never came about
 
-    def against(self, paper: float) -> Callable[[float], bool]:
+    def against(self, paper: float) -> Test:
         return lambda ours: self.holds(ours, paper)
 
 
@@ -119,7 +123,7 @@ def number(
         ours={OURS: ours},
         holds=holds,
         missed=(OURS,) if holds is False else (),
-        test=test,
+        tests={} if test is None else {OURS: test},
         unit=unit,
         case=case,
         quantity=quantity,
@@ -158,16 +162,18 @@ def each(
     text: str,
     demand: str,
     ours: Numbers,
-    test: Callable[[float], bool],
+    test: Test | Mapping[str, Test],
     *,
     source: str = "",
     paper: str = "",
+    unit: str = "",
 ) -> Claim:
-    """What every one of several numbers is asked. One that misses decides; one that is missing leaves it open."""
-    missed = tuple(name for name, value in ours.items() if value is not None and not test(value))
+    """What every one of several numbers is asked, or each by a test of its own. One that misses decides; one that is missing leaves it open."""
+    tests = test if isinstance(test, Mapping) else dict.fromkeys(ours, test)
+    missed = tuple(name for name, value in ours.items() if value is not None and not tests[name](value))
     complete = bool(ours) and all(value is not None for value in ours.values())
     holds = False if missed else True if complete else None
-    return Claim(experiment, source or experiment, text, paper, demand, ours, holds, missed, test)
+    return Claim(experiment, source or experiment, text, paper, demand, ours, holds, missed, tests, unit)
 
 
 def together(
@@ -180,18 +186,18 @@ def together(
     holds: bool | None,
     unit: str = "",
 ) -> Claim:
-    """What several numbers show beside one another, or one number with a condition of its own."""
+    """What several numbers show beside one another: open where seeds alone differ in it. One number, or each by itself: each()."""
     missed = tuple(ours) if holds is False else ()
     return Claim(experiment, source, text, paper, demand, ours, holds, missed, unit=unit)
 
 
-def below(limit: float) -> Callable[[float], bool]:
+def below(limit: float) -> Test:
     return lambda value: value < limit
 
 
-def above(limit: float) -> Callable[[float], bool]:
+def above(limit: float) -> Test:
     return lambda value: value > limit
 
 
-def within(least: float, most: float) -> Callable[[float], bool]:
+def within(least: float, most: float) -> Test:
     return lambda value: least <= value <= most

@@ -119,7 +119,10 @@ def claims_of(paper: Paper, results: Results, seeds: Sequence[Results]) -> list[
         return spread_of([value for value in values if value is not None])
 
     return [
-        claim.with_spreads({n: spread(claim, n) for n, value in claim.ours.items() if value is not None})
+        claim.with_spreads(
+            {n: spread(claim, n) for n, value in claim.ours.items() if value is not None},
+            [part[claim.key].holds for part in alone if claim.key in part],
+        )
         for claim in paper.claims(results)
     ]
 

@@ -39,5 +39,5 @@ def figures(cells: Sequence[Cell]) -> list[Figure]:
         axes.set(title=f"IRN / {over}", xlabel="the paper's", xscale="log", yscale="log")
         axes.set(xlim=(low, high), ylim=(low, high))
     panels[0].set_ylabel("ours")
-    panels[0].legend(loc="upper left")
+    panels[-1].legend(loc="upper left", labelspacing=0.2)
     return [Figure(style.svg(fig, "Ratios of tables 4.2 to 4.8"), title="Tables 4.2 to 4.8", note=_NOTE)]

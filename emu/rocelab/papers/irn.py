@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rocelab import native
-from rocelab.paper import irn_cells, irn_chart, irn_claims, open_choices
+from rocelab.paper import irn_cells, irn_chart, irn_claims, irn_figures, open_choices
 from rocelab.paper.claims import Claim
 from rocelab.paper.harness import SCENARIOS, Experiment, Paper
 from rocelab.paper.irn_labels import CCS, DIAGNOSTICS, METRICS, as_shown, with_cc
@@ -49,7 +49,8 @@ def tables(results: Results) -> list[Table]:
 
 
 def figures(results: Results) -> list[Figure]:
-    return irn_chart.figures(irn_cells.cells(results, irn_cells.tables_of(results)))
+    cells = irn_cells.cells(results, irn_cells.tables_of(results))
+    return [*irn_chart.figures(cells), *irn_figures.figures(results)]
 
 
 def _tails(results: Results) -> list[Table]:

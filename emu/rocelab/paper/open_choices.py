@@ -30,6 +30,18 @@ IRN = (
         ["1"],
         "the paper compares IRN, which acknowledges each packet, with a RoCE of which it says that it sends no acknowledgements (4.4.2)",
     ),
+    key_choice(
+        "nic.ack_class",
+        "the data's",
+        ["6"],
+        "4.3.1 names no class of acknowledgements; one of their own, served first, keeps them out of the queues of data that goes their way",
+    ),
+    key_choice(
+        "nic.qp_burst",
+        "1",
+        ["16", "64"],
+        "of the order in which queue pairs of a host send 4.3.1 has only that they poll the MAC, and no interval",
+    ),
     key_choice("switch.pfc.xon_frames", "2", ["40", "80"], _XON),
     key_choice(
         "congestion_control.timely.segment",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rocelab import native
-from rocelab.paper import irn_cells, irn_chart, irn_claims, irn_figures, open_choices
+from rocelab.paper import irn_cells, irn_chart, irn_claims, irn_figures, irn_trace, open_choices
 from rocelab.paper.claims import Claim
 from rocelab.paper.harness import SCENARIOS, Experiment, Paper
 from rocelab.paper.irn_labels import CCS, DIAGNOSTICS, METRICS, as_shown, with_cc
@@ -35,13 +35,18 @@ EXPERIMENTS = (
     _experiment("spraying", _SHORT, (1, 2, 3)),
     _experiment("figure4.9", (), (1, 2, 3)),
     _experiment("incast_variants", (), (1, 2, 3)),
+    Experiment(
+        irn_trace.EXPERIMENT,
+        SCENARIOS / "irn" / f"{irn_trace.EXPERIMENT}.toml",
+        "rocelab.paper.irn_trace:measure",
+    ),
     # The incast at its true size, which lasts some 40 ms: a tenth of it is over while the background still fills the network.
     _experiment("incast_cross_traffic", ("workload.poisson.duration=60ms",), (1, 2, 3)),
 )
 
 
 def claims(results: Results) -> list[Claim]:
-    return [*irn_cells.claims(results), *irn_claims.claims(results)]
+    return [*irn_cells.claims(results), *irn_claims.claims(results), *irn_trace.claims(results)]
 
 
 def tables(results: Results) -> list[Table]:
@@ -94,4 +99,5 @@ PAPER = Paper(
     figures=figures,
     choices=open_choices.IRN,
     metrics=(*METRICS, *DIAGNOSTICS),
+    names=irn_trace.NAMES,
 )

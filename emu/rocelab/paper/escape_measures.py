@@ -9,6 +9,7 @@ import numpy as np
 
 from rocelab import deadlock, frames
 from rocelab.model import RunOutcome
+from rocelab.paper import escape_queues
 from rocelab.paper import rocc_traces as traces
 from rocelab.sweep.work import Found
 
@@ -23,6 +24,8 @@ _SHORT = 1_000_000  # bytes; figure 4.17a: "flows smaller than 1 MB"
 # The chapter's form, and ours beside it: flows are announced, tokens come back (docs/explanation/escape.md).
 ESCAPE, ANNOUNCED = "roce+pfc+escape", "roce+pfc+escape+announce"
 OPEN = "roce+pfc+escape+open"  # ours: no tokens for flows of long queues (escape.open_below)
+XOFF_OVER, P99_OVER = "xoff_over_pfc", "p99_over_pfc"
+PFC, ROCC, BOTH = "roce+pfc", "roce+pfc+rocc", "roce+pfc+rocc+escape"
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,18 @@ def tails(outcome: RunOutcome) -> dict[str, float]:
     return found
 
 
+def leaf_spine(outcome: RunOutcome) -> dict[str, float]:
+    """FCTs, and with Escape how many of the frames that ports sent had left a paused queue, per cent."""
+    found = tails(outcome) | {
+        "mean_fct_ms": float(np.mean(_times_ms(outcome, None))),
+        "short_fct_ms": float(np.mean(_times_ms(outcome, None, _SHORT))),
+    }
+    if outcome.plan.label.startswith(BOTH):
+        sent = sum(c.get("tx_frames", 0) for c in outcome.port_counters.values())
+        found["escaped_percent"] = 100 * found["escaped"] / sent
+    return found
+
+
 def _side_by_side(runs: Sequence[Run], quantity: str, over: str, under: str) -> dict[str, float]:
     """By case: the mean over the seeds of one scheme's quantity over that of the other; none where a run lacks it."""
     found = {}
@@ -198,6 +213,21 @@ def tail_ratios(runs: Sequence[Run]) -> dict[tuple[str, str], float]:
     return found
 
 
+def both_over_rocc(runs: Sequence[Run]) -> dict[tuple[str, str], float]:
+    """FCTs of RoCC with Escape over those of RoCC alone; pauses and tail of either over those of PFC alone."""
+    found: dict[tuple[str, str], float] = {}
+    for quantity, name, over, under in (
+        ("mean_fct_ms", "mean_over_rocc", BOTH, ROCC),
+        ("short_fct_ms", "short_over_rocc", BOTH, ROCC),
+        ("p99_fct_ms", "p99_over_rocc", BOTH, ROCC),
+        *((q, n, o, PFC) for q, n in (("xoff", XOFF_OVER), ("p99_fct_ms", P99_OVER)) for o in (ROCC, BOTH)),
+    ):
+        scheme = over.removeprefix("roce+")
+        ratios = _side_by_side(runs, quantity, over, under)
+        found |= {(f"{scheme},{case}", name): ratio for case, ratio in ratios.items()}
+    return found
+
+
 @dataclass(frozen=True)
 class Experiment:
     of_run: Callable[[RunOutcome], dict[str, float]] = common
@@ -218,10 +248,14 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "two_level_connections": Experiment(tails),
     "innocent": Experiment(innocent, innocent_ratios),
     "innocent_authors": Experiment(innocent, innocent_ratios),
+    "rocc_leaf_spine": Experiment(leaf_spine, both_over_rocc),
 }
 
 
 def measure(outcome: RunOutcome) -> Found:
     """By the scenario's name, as EXPERIMENTS has it. A run that ends at its limit is a finding: deadlocks do."""
     values = EXPERIMENTS[outcome.plan.scenario].of_run(outcome)
-    return Found({(outcome.plan.label, quantity): value for quantity, value in values.items()})
+    return Found(
+        {(outcome.plan.label, quantity): value for quantity, value in values.items()},
+        arrays=escape_queues.arrays_of(outcome, values.get("deadlock_ms")),
+    )

@@ -126,6 +126,15 @@ ROCC = (
     seed_choice((4, 5, 6)),
 )
 
+
+_POOLS = ("ring", "ring_load", "two_level", "innocent")  # experiments that empty pools hold up
+
+
+def _ring_workloads(setting: str) -> tuple[str, ...]:
+    """Of each sender of scenarios/escape/ring_load.toml and of what extends it."""
+    return tuple(f"workload.{name}.{setting}" for name in ("h1", "h2", "h3"))
+
+
 ESCAPE = (
     Choice(
         "XOFF and XON",
@@ -141,6 +150,7 @@ ESCAPE = (
                 ("switch.lossless_buffer=1200KB", "switch.pfc.xoff=800KB", "switch.pfc.xon=10KB"),
             ),
         ),
+        without=("rocc_leaf_spine",),  # which has both
     ),
     key_choice(
         "topology.delay",
@@ -148,6 +158,39 @@ ESCAPE = (
         ["1.5us"],
         "4.6 gives no delay of links; the published model of the same group has 1.5 us",
         ("ring", "two_level", "innocent", "ring_congestion"),
+    ),
+    key_choice(
+        "switch.escape.tokens",
+        "8",
+        ["32", "64"],
+        "4.3.1 names no size of the pool; an empty one silences its port for the reclaim interval",
+        _POOLS,
+    ),
+    key_choice(
+        "switch.escape.reclaim",
+        "1 ms",
+        ["200us", "50us"],
+        "4.3.3, 5 has a large interval, and no value; a token for a flow with nothing to send is missed for so long",
+        _POOLS,
+    ),
+    Choice(
+        "load",
+        "70 % of each sender's link",
+        "4.6 has 70 % of the average link, and does not say of which: of each sender's link it asks links of the ring for 140 %",
+        (Alternative("48 %, 96 % of links of the ring", _ring_workloads("load=0.48")),),
+        ("ring_authors",),
+    ),
+    Choice(
+        "queue pairs",
+        "ten for each pair of hosts, which live on",
+        "4.6 does not say whether flows have connections of their own",
+        (
+            Alternative(
+                "one for each flow",
+                (*_ring_workloads('queue_pairs="ahead"'), *_ring_workloads("qps=1")),
+            ),
+        ),
+        ("ring_authors",),
     ),
     seed_choice((4, 5, 6)),
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rocelab.paper import open_choices
-from rocelab.paper.claims import AT_LEAST, Claim, Values, number, numbers
-from rocelab.paper.escape_measures import EXPERIMENTS, Run
+from rocelab.paper import escape_queues, open_choices
+from rocelab.paper.claims import AT_LEAST, Claim, Values, below, each, number, numbers
+from rocelab.paper.escape_measures import EXPERIMENTS, P99_OVER, XOFF_OVER, Run
 from rocelab.paper.harness import NUMBERS, SCENARIOS, Experiment, Paper
 from rocelab.paper.results import Results, mean_of
 from rocelab.paper.tables import Table, plain
@@ -35,9 +35,24 @@ NAMES = {
     "fct_bound": "its bound: mean FCT without Escape / without heavy flows",
     "of_ideal": "links busy, of buffers that never fill",
     "busy": "links busy under load",
+    "mean_over_rocc": "mean FCT / RoCC's alone",
+    "short_over_rocc": "mean FCT of flows below 1 MB / RoCC's alone",
+    "p99_over_rocc": "99th percentile FCT / RoCC's alone",
+    "escaped_percent": "frames that escaped, of all that ports sent",
 }
 # Quantities for which the paper has no number.
-_UNITS = {"p99_fct_ms": "ms", "unfinished": "flows", "fct_bound": "ratio", "p99_over_announced": "ratio"}
+_UNITS = {
+    "p99_fct_ms": "ms",
+    "unfinished": "flows",
+    "fct_bound": "ratio",
+    "p99_over_announced": "ratio",
+    "mean_over_rocc": "ratio",
+    "short_over_rocc": "ratio",
+    "p99_over_rocc": "ratio",
+    "escaped_percent": "%",
+}
+# What 5.4 expects of RoCC without a number, in words: less than with PFC alone.
+_LESS = {XOFF_OVER: "minimize PFC activation", P99_OVER: "reduce tail latency"}
 _NOTE = """Numbers hold within 10 % of the paper's, and where the paper's is 0 ours must be. The tables have means over the runs of a label: how busy the links that carry the
 experiment's data are, from its start to its end; XOFF frames sent, refreshes included; tokens sent and frames that left paused queues by them; flows that had not ended
 when the run did. A deadlock is a circle of links paused for 10 ms or more, over none of which a frame escapes."""
@@ -92,7 +107,21 @@ def claims(results: Results) -> list[Claim]:
         for (case, quantity), ours in values.items():
             if quantity in units and (name, case, quantity) not in known:
                 found.append(number(name, case, quantity, NAMES[quantity], units[quantity], None, ours))
+        found += goals(name, values)
     return sorted(found, key=lambda c: list(results.points).index(c.experiment))
+
+
+def goals(name: str, values: Values) -> list[Claim]:
+    """RoCC's (5.4, I), for RoCC alone and beside Escape (5.4, III)."""
+    found = []
+    for quantity, goal in _LESS.items():
+        ours = {case: value for (case, q), value in values.items() if q == quantity}
+        if ours:
+            what = "XOFF frames" if quantity == XOFF_OVER else NAMES["p99_fct_ms"]
+            text = f"{goal}: {what} over those of PFC alone"
+            source = "thesis 5.4, I and III, pages 106 and 107: goals, no numbers"
+            found.append(each(name, text, "below 1", ours, below(1), source=source, unit="ratio"))
+    return found
 
 
 def tables(results: Results) -> list[Table]:
@@ -120,5 +149,6 @@ PAPER = Paper(
     claims=claims,
     names=NAMES,
     tables=tables,
+    figures=escape_queues.figures,
     choices=open_choices.ESCAPE,
 )

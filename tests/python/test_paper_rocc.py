@@ -8,19 +8,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import synthetic
 from rocelab.des.engine import DesEngine
 from rocelab.errors import UsageError
-from rocelab.paper import harness
+from rocelab.model import Array, RunOutcome
+from rocelab.paper import harness, rocc_figures
 from rocelab.paper import rocc_measures as measures
+from rocelab.paper import rocc_pauses as pauses
 from rocelab.paper import rocc_traces as traces
 from rocelab.paper.claims import NEAR, Claim, Values, number
-from rocelab.paper.results import mean_of
+from rocelab.paper.results import Results, mean_of
 from rocelab.paper.rocc_statements import Means, statements, tails
 from rocelab.papers import rocc
+from rocelab.report import style
 from rocelab.scenario import plan_of, read_scenario
+from rocelab.summary import run_summary
+from rocelab.sweep.points import Point
 
 
 SCENARIOS = harness.SCENARIOS / "rocc"
+LABEL = "roce+pfc+rocc,websearch"
 _OTHERS = (", dcqcn", ", hpcc", ", bfc")  # cases of other schemes, whose numbers are findings
 
 
@@ -186,6 +193,7 @@ def test_unknown_experiments_are_named() -> None:
 def completions(case: str, times: dict[str, dict[str, float]]) -> Means:
     notes = {
         f"{case}, {scheme}": {"pfc_pause_frames": 0.0, "longest_queue_kb": 100.0}
+        | {f"activations {tier}": 0.0 for tier in pauses.TIERS}
         | {f"mean_fct_ms {size}": ms for size, ms in sizes.items()}
         for scheme, sizes in times.items()
     }
@@ -205,3 +213,134 @@ def test_without_pfc_each_scheme_is_held_against_its_own_times_with_it() -> None
     assert found["hadoop: hpcc"].ours == {"a": 0.5, "b": 0.9} and not found["hadoop: hpcc"].holds
     assert found["hadoop: rocc"].holds
     assert all("own" not in s.text for s in statements({"unlimited": unlimited})), "there is nothing to hold"
+
+
+def test_pauses_are_counted_by_tier_and_segment() -> None:
+    """Figure 3.14b: of records of switches, those with which a pause begins."""
+    plan = plan_of(read_scenario(SCENARIOS / "fct.toml", ('workload.flows.duration="100us"',)), LABEL, 1)
+    ends = {"leaf1": "ingress", "leaf2": "ingress", "leaf3": "egress"}
+    assert pauses.tier_of(plan) == {**{f"spine{n}": "core" for n in range(1, 7)}, **ends}
+    us = 1_000_000
+    begins = {
+        "leaf1": [0, 99 * us],
+        "leaf2": [us],
+        "spine4": [2 * us, 3 * us],
+        "leaf3": [98 * us, 100 * us, 400 * us],
+    }
+    others = [synthetic.record(kind, 50 * us, mark=3) for kind in ("xon", "paused", "resumed", "mark")]
+    events = {
+        switch: synthetic.records([*others, *(synthetic.record("xoff", t, mark=3, port=1) for t in times)])
+        for switch, times in begins.items()
+    } | {"h1.0": synthetic.records([synthetic.record("xoff", us, mark=3)])}
+    found = pauses.activations(RunOutcome(plan, events=events), 100e-6)
+    filled = {
+        tier: {int(i): int(counts[i]) for i in np.flatnonzero(counts)} for tier, counts in found.items()
+    }
+    assert filled == {"ingress": {0: 2, 49: 1}, "core": {1: 2}, "egress": {49: 1, 50: 2}}, "50: later"
+    assert pauses.notes(found) == {
+        **{"activations ingress": 3, "activations core": 2, "activations egress": 3},
+        "activations later": 2,
+    }
+    arrays = pauses.arrays("websearch", "rocc", found, 100e-6)
+    assert arrays["websearch|rocc|activations"].sum(axis=1).tolist() == [3, 2, 1]
+    assert arrays["websearch|rocc|activations"].shape == (len(pauses.TIERS), pauses.SEGMENTS)
+    assert sum(a.nbytes for a in arrays.values()) < 1_000
+
+
+def test_refreshes_of_a_pause_are_no_activations() -> None:
+    """A short pause time, so that an XOFF that still holds is sent again and again; with the default the frames are the activations."""
+    frames_of_each = {}
+    for quanta in (65535, 100):
+        changes = ('workload.flows.size="10KB"', f"switch.pfc.quanta={quanta}")
+        outcome = DesEngine().execute(
+            plan_of(read_scenario(SCENARIOS / "rates.toml", changes), "roce+pfc+dcqcn", 1)
+        )
+        notes = pauses.notes(pauses.activations(outcome, outcome.end_ps / 1e12))
+        total = sum(notes[f"activations {tier}"] for tier in pauses.TIERS)
+        assert total > 100 and notes["activations later"] == 0
+        frames_of_each[quanta] = run_summary(outcome)["pfc_pause_frames"] / total
+    assert frames_of_each[65535] == pytest.approx(1, abs=0.1)
+    assert frames_of_each[100] > 2
+
+
+def test_completion_times_come_with_pauses_by_tier() -> None:
+    """Of a run at 140 % of the core's links, in which a core switch pauses."""
+    overload = ("workload.flows.load=0.35", "workload.flows.overload=true", 'workload.flows.duration="600us"')
+    scenario = read_scenario(SCENARIOS / "fct.toml", overload)
+    measured = measures.EXPERIMENTS["fct"](DesEngine().execute(plan_of(scenario, "roce+pfc+rocc,hadoop", 1)))
+    notes = measured.notes["hadoop, rocc"]
+    total = sum(notes[f"activations {tier}"] for tier in pauses.TIERS)
+    segments = measured.found().arrays["hadoop|rocc|activations"]
+    assert total == segments.sum() + notes["activations later"] > 0
+    assert total == pytest.approx(notes["pfc_pause_frames"], rel=0.1)
+
+
+def test_runs_without_pfc_have_no_activations() -> None:
+    for name, label in (("fct", "roce+bfc,hadoop-50"), ("unlimited", "roce+rocc,hadoop")):
+        scenario = read_scenario(SCENARIOS / f"{name}.toml", ('workload.flows.duration="100us"',))
+        measured = measures.EXPERIMENTS[name](DesEngine().execute(plan_of(scenario, label, 1)))
+        (notes,) = measured.notes.values()
+        assert not measured.found().arrays and not any("activations" in key for key in notes)
+
+
+class Kept:
+    """A store of what measures kept for figures, by label and seed."""
+
+    def __init__(self, arrays: dict[tuple[str, int], dict[str, Array]]) -> None:
+        self._arrays = arrays
+
+    def __contains__(self, point: Point) -> bool:
+        return (point.label, point.seed) in self._arrays
+
+    def run(self, point: Point) -> dict[str, object]:
+        return {}
+
+    def flows(self, point: Point) -> dict[str, Array]:
+        return {}
+
+    def arrays(self, point: Point) -> dict[str, Array]:
+        return self._arrays[point.label, point.seed]
+
+
+def kept(label: str, core: dict[int, list[int]]) -> dict[tuple[str, int], dict[str, Array]]:
+    """Of each seed, activations of the core in the first segments."""
+    found = {}
+    for seed, counts in core.items():
+        of = {tier: np.zeros(pauses.SEGMENTS + 1, dtype=np.int32) for tier in pauses.TIERS}
+        of["core"][: len(counts)] = counts
+        case, _, scheme = label.partition(",")
+        found[label, seed] = pauses.arrays(case, scheme, of, 3e-3)
+    return found
+
+
+def test_the_report_draws_pauses_of_each_tier_for_each_workload() -> None:
+    runs = kept("websearch,dcqcn", {1: [4, 0], 2: [2, 6]}) | kept("websearch,rocc", {1: [0], 2: [1]})
+    runs |= kept("hadoop,rocc", {1: [0]})
+    points = [Point("", (), label, seed, f"{label} {seed}") for label, seed in runs]
+    results = Results({"fct": [*points, Point("", (), "hadoop,rocc", 9, "absent")]}, Kept(runs))
+    means = rocc_figures.means(results, "fct")
+    core = pauses.TIERS.index("core")
+    assert means["websearch"]["dcqcn"]["activations"][core, :3].tolist() == [3, 3, 0], "of both seeds"
+    assert means["websearch"]["rocc"]["activations"].sum() == 0.5
+    with style.looks():
+        (figure,) = rocc_figures.figures(results)
+    assert "figure 3.14b" in figure.title and figure.note.endswith("None in hadoop.")
+    for words in (
+        "websearch: ingress edge switches",
+        "websearch: core switches",
+        "websearch: egress edge switch",
+    ):
+        assert figure.svg.count(f">{words}<") == 1
+    assert ">dcqcn<" in figure.svg and ">rocc<" in figure.svg and "hadoop:" not in figure.svg
+    assert not rocc_figures.figures(Results({"fct": [points[-1]]}, Kept(runs))), "nobody paused"
+
+
+@pytest.mark.parametrize("rocc_pauses,holds", [(3.0, True), (12.0, False)])
+def test_pauses_of_all_tiers_are_held_against_dcqcns(rocc_pauses: float, holds: bool) -> None:
+    """Figure 3.14b, after the text: many with DCQCN, few with HPCC and RoCC."""
+    made = completions("hadoop", {s: {"a": 1.0} for s in ("dcqcn", "hpcc", "rocc")})
+    made.notes["hadoop, dcqcn"] |= {"activations ingress": 5.0, "activations core": 5.0}
+    made.notes["hadoop, rocc"] |= {"activations egress": rocc_pauses}
+    (found,) = (c for c in statements({"fct": made}) if c.source == "figure 3.14b")
+    assert found.holds is holds
+    assert found.ours["dcqcn, core"] == 0.1 and found.ours["rocc, egress"] == rocc_pauses / 50

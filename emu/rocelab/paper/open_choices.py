@@ -123,6 +123,26 @@ ROCC = (
         "3.5.1 c names DCQCN+PI and no law; its own paper has an integral, the published model of RoCC's authors the same sum without it",
         ("comparison",),
     ),
+    Choice(
+        "length",
+        "3 ms of arrivals",
+        "3.5.4 does not say how long its runs are; after 3 ms the number of large flows still grows (the fast variant's only)",
+        (Alternative("10 ms", ("workload.flows.duration=10ms",)),),
+        ("fct", "fct_authors", "unlimited"),
+        fast_only=True,
+    ),
+    Choice(
+        "workload.flows.load",
+        "0.175, 70 % of the core's links towards the receivers",
+        "3.5.4 does not say of which links the 70 % are; of the receivers' links they are 140 % of the core's",
+        (
+            Alternative(
+                "0.35, 70 % of the receivers' links",
+                ("workload.flows.load=0.35", "workload.flows.overload=true"),
+            ),
+        ),
+        ("fct", "unlimited"),
+    ),
     seed_choice((4, 5, 6)),
 )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from rocelab import frames
 from rocelab.model import Array, RunOutcome
+from rocelab.paper import rocc_pauses as pauses
 from rocelab.paper import rocc_traces as traces
 from rocelab.paper.claims import Values
 from rocelab.summary import run_summary
@@ -41,15 +42,16 @@ class Picture:
 
 @dataclass(frozen=True)
 class Measured:
-    """`notes`, by run, explain its numbers."""
+    """`notes`, by run, explain its numbers; `arrays`, beside those of `pictures`, are for figures."""
 
     values: Values
     pictures: Sequence[Picture]
     notes: Mapping[str, Mapping[str, float]]
+    arrays: Mapping[str, Array] = field(default_factory=dict)
 
     def found(self) -> Found:
         arrays = {name: array for picture in self.pictures for name, array in picture.arrays().items()}
-        return Found(self.values, self.notes, arrays)
+        return Found(self.values, self.notes, arrays | dict(self.arrays))
 
 
 def case_of(label: str) -> str:
@@ -174,7 +176,13 @@ def _rates(outcome: RunOutcome) -> Measured:
     end = min(f.placed_ps for f in outcome.flows if f.placed_ps is not None) / 1e12
     each = traces.rates_of_all(outcome, (begin + end) / 2, end) * 1e3
     values = {(scheme, "flow_rate"): float(each.mean()), (scheme, "deviation"): float(each.std())}
-    return Measured(values, [], _notes(outcome, scheme))
+    notes = _notes(outcome, scheme)[scheme]
+    if not outcome.plan.pfc:
+        return Measured(values, [], {scheme: notes})
+    end_s = outcome.end_ps / 1e12
+    found = pauses.activations(outcome, end_s)
+    arrays = pauses.arrays("1,800 flows", scheme, found, end_s)
+    return Measured(values, [], {scheme: notes | pauses.notes(found)}, arrays)
 
 
 _SETTLED_S = 2e-3  # of the rates that sources are told: from then on
@@ -183,7 +191,7 @@ _SETTLED_S = 2e-3  # of the rates that sources are told: from then on
 def _allowed(outcome: RunOutcome) -> Measured:
     """Table 3.3 as its authors' simulator records it, while flows begin: each rate that RoCC's channels are told, and each that DCQCN and HPCC set."""
     scheme = scheme_of(outcome)
-    end_s = max(f.posted_ps for f in outcome.flows if f.posted_ps is not None) / 1e12
+    end_s = _last_begins_s(outcome)
     if scheme == "rocc":
         rates = traces.spread_of(*traces.told_mbps(outcome, _SETTLED_S, end_s))
     else:
@@ -216,18 +224,30 @@ def by_size(outcome: RunOutcome) -> dict[str, float]:
 def _completion(outcome: RunOutcome) -> Measured:
     """Figures 3.12 to 3.15."""
     summary = run_summary(outcome)
-    name = f"{case_of(outcome.plan.label)}, {scheme_of(outcome)}"
+    case, scheme = case_of(outcome.plan.label), scheme_of(outcome)
+    name = f"{case}, {scheme}"
     values = {
         (name, "average_fct"): summary["avg_fct_s"] * 1e3,
         (name, "p99_fct"): summary["p99_fct_s"] * 1e3,
     }
     notes = _notes(outcome, name)[name] | by_size(outcome) | _tier_queues(outcome)
-    return Measured(values, [], {name: notes})
+    if not outcome.plan.pfc:
+        return Measured(values, [], {name: notes})
+    end_s = _last_begins_s(outcome)
+    found = pauses.activations(outcome, end_s)
+    return Measured(
+        values, [], {name: notes | pauses.notes(found)}, pauses.arrays(case, scheme, found, end_s)
+    )
+
+
+def _last_begins_s(outcome: RunOutcome) -> float:
+    """When the last flow begins: the end of the time for which the load is offered."""
+    return max(f.posted_ps for f in outcome.flows if f.posted_ps is not None) / 1e12
 
 
 def _tier_queues(outcome: RunOutcome) -> dict[str, float]:
     """Figure 3.14a: the mean over time, and over the ports of each tier, of the class-3 queues towards the receivers, while flows begin."""
-    end_s = max(f.posted_ps for f in outcome.flows if f.posted_ps is not None) / 1e12
+    end_s = _last_begins_s(outcome)
     last = max(p.switch for p in outcome.plan.ports if p.peer_is_host)  # the receivers' leaf
     tiers: dict[str, list[str]] = {"ingress": [], "core": [], "egress": []}
     for port in outcome.plan.ports:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from rocelab.paper.claims import OURS, Claim, Values, above, each, together, within
 from rocelab.paper.harness import NUMBERS
 from rocelab.paper.results import Results
+from rocelab.paper.rocc_pauses import SEGMENTS, TIERS
 
 FILE = NUMBERS / "rocc.csv"
 _IDEAL_MBPS = 100_000 / 300  # table 3.3: a link of 100 Gb/s, 300 flows
@@ -154,7 +155,23 @@ def _completion(m: Means) -> list[Claim]:
                 3 * notes["rocc"]["pfc_pause_frames"] <= notes["dcqcn"]["pfc_pause_frames"],
             )
         )
+        found.append(_activations(case, notes))
     return found
+
+
+def _activations(case: str, notes: Mapping[str, Mapping[str, float]]) -> Claim:
+    """PFC activations by tier, of a segment in the mean."""
+    each = {f"{s}, {tier}": notes[s][f"activations {tier}"] / SEGMENTS for s in notes for tier in TIERS}
+    total = {s: sum(of[f"activations {tier}"] for tier in TIERS) for s, of in notes.items()}
+    return together(
+        "fct",
+        "figure 3.14b",
+        f"fct, {case}: PFC activations in a fiftieth of the time, by congestion point",
+        "DCQCN high, HPCC and RoCC not",
+        "HPCC and RoCC fewer than DCQCN, all tiers together",
+        each,
+        max(total["hpcc"], total["rocc"]) < total["dcqcn"],
+    )
 
 
 def _rates(m: Means) -> list[Claim]:

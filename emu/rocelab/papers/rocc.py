@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from rocelab.model import Array
-from rocelab.paper import open_choices, rocc_statements
+from rocelab.paper import open_choices, rocc_figures, rocc_statements
 from rocelab.paper.claims import AT_LEAST, AT_MOST, Claim, Rule, numbers
 from rocelab.paper.harness import SCENARIOS, Experiment, Paper
 from rocelab.paper.results import Results
 from rocelab.paper.rocc_measures import EXPERIMENTS, SIZES
 from rocelab.paper.rocc_statements import FILE, Means, tails
-from rocelab.paper.tables import Figure, Table, plain
-from rocelab.report import style
+from rocelab.paper.tables import Table, plain
 
 NAMES = {
     "fair_rate": "fair rate",
@@ -37,7 +33,11 @@ _COLUMNS = {
     "cnps": "CNPs",
     "cnps_taken": "taken in",
     "feedback_percent": "of the bytes, %",
-    "pfc_pause_frames": "XOFF",
+    "pfc_pause_frames": "XOFF frames",
+    "activations ingress": "PFC activations, ingress",
+    "activations core": "at core",
+    "activations egress": "at egress",
+    "activations later": "after the last flow began",
     "drops": "drops",
     "longest_queue_kb": "longest queue, KB",
     "mean_queue_kb core": "mean queue, core, KB",
@@ -73,39 +73,6 @@ def tables(results: Results) -> list[Table]:
     return found
 
 
-def figures(results: Results) -> list[Figure]:
-    """Of the first seed."""
-    found = []
-    for name in results.points:
-        pictures: dict[str, dict[str, dict[str, Array]]] = {}
-        for arrays in results.arrays(name).values():
-            for key, array in arrays.items():
-                title, interface, what = key.split("|")
-                pictures.setdefault(title, {}).setdefault(interface, {})[what] = array
-        if pictures:
-            found.append(Figure(_picture(pictures), name))
-    return found
-
-
-def _picture(pictures: Mapping[str, Mapping[str, Mapping[str, Array]]]) -> str:
-    """A row for each: fair rate left, queue right; a line per congestion point."""
-    rows = len(pictures)
-    fig, grid = style.figure(rows, 2, 10.6, 1.7 * rows + 0.4, gridspec_kw={"hspace": 0.75, "wspace": 0.2})
-    for (left, right), (title, points) in zip(grid, pictures.items()):
-        palette = style.colours(list(points))
-        for interface, arrays in points.items():
-            times = arrays["time_s"] * 1e3
-            left.plot(times, arrays["rate_gbps"], color=palette[interface], label=interface)
-            right.plot(times, arrays["queue_kb"], color=palette[interface])
-        left.set(title=f"{title}: fair rate", ylabel="Gb/s", yscale="log")
-        right.set(title=f"{title}: queue", ylabel="KB")
-        if len(points) > 1:
-            left.legend(loc="lower right")
-        for axes in (left, right):
-            axes.set_xlabel("time [ms]")
-    return style.svg(fig, "Fair rates and queues over time")
-
-
 PAPER = Paper(
     title="RoCC (D. Menikkumbura's thesis, chapter 3)",
     note=_NOTE,
@@ -121,6 +88,6 @@ PAPER = Paper(
     claims=claims,
     names=NAMES,
     tables=tables,
-    figures=figures,
+    figures=rocc_figures.figures,
     choices=open_choices.ROCC,
 )

@@ -28,6 +28,7 @@ NAMES = {
 _NOTE = """Rates and queues hold within 10 % of the paper's; times hold when they are not above it. Means are over the second half of the time in which the same flows are
 active; a fair rate has settled when its mean over ten periods stays within a tenth of that."""
 SETTLES = Rule(AT_MOST.demand, AT_MOST.holds, never=False)
+_SEEDS = (1, 2, 3)
 _FULL = {name: ('workload.flows.duration="50ms"',) for name in ("fct", "fct_authors", "unlimited")}
 _COLUMNS = {
     "cnps": "CNPs",
@@ -81,7 +82,9 @@ PAPER = Paper(
             name,
             SCENARIOS / "rocc" / f"{name}.toml",
             "rocelab.paper.rocc_measures:measure",
+            fast_seeds=_SEEDS,
             full=_FULL.get(name, ()),
+            full_seeds=_SEEDS,
         )
         for name in EXPERIMENTS
     ),

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 from rocelab.errors import UsageError
 from rocelab.paper import harness, irn_cells, irn_claims, irn_claims_tables, report
-from rocelab.paper.claims import Claim, Spread, above, below, each, number, together
+from rocelab.paper.claims import Claim, Rule, Spread, above, below, each, number, together, within
 from rocelab.paper.harness import Findings, Paper
 from rocelab.paper.results import Results
 from rocelab.paper.irn_claim import by_size, drop_percent
@@ -358,3 +358,22 @@ def test_numbers_that_are_judged_together_are_open_where_seeds_differ() -> None:
     assert verdict(False, False, True) == "open"
     assert verdict(True, False, False) == "open"  # the means say what no seed does
     assert verdict(None, True, False) == "not run"
+    never = together("e", "s", "t", "", "a < b", {"a": 1, "b": None}, False)
+    assert never.with_spreads({"a": Spread(2, 9)}, (True, False)).verdict == "open"
+    assert never.with_spreads({"a": Spread(2, 9)}, (False, False)).verdict == "missed"
+
+
+def test_an_interval_that_spans_all_that_holds_leaves_a_claim_open() -> None:
+    """Both its ends miss, and so does the number between them."""
+    claim = each("e", "t", "in the range", {"a": 5.0}, within(1.7, 4.5))
+    assert claim.with_spreads({"a": Spread(3, 4.0)}).verdict == "open"
+    assert claim.with_spreads({"a": Spread(3, 0.4)}).verdict == "missed"
+    near = number("e", "c", "q", "q", "ms", 10, 13)
+    assert near.with_spreads({"ours": Spread(3, 8)}).verdict == "open"
+
+
+def test_a_number_that_came_about_on_some_seeds_alone_is_open() -> None:
+    soon = Rule("at most", lambda ours, paper: ours <= paper, never=False)
+    claim = number("e", "c", "q", "q", "ms", 2, None, rule=soon)
+    assert claim.with_spreads({}, (True, True, False)).verdict == "open"
+    assert claim.with_spreads({}, (False, False)).verdict == "missed"

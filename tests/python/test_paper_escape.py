@@ -160,11 +160,11 @@ def test_thinned_lines_keep_their_ends_and_every_extreme() -> None:
 
 def test_a_panel_shows_its_lines_limit_and_marks() -> None:
     line = Line("s1 from s3", np.array([0.0, 1.0, 2.0]), np.array([0.0, 120.0, 120.0]))
-    marked = Panel("with a mark", [line], (125.0, "XOFF 125 KB"), {"deadlock": 1.0})
-    plain = Panel("without", [line])
+    marked = Panel("with a mark", "KB", [line], (125.0, "XOFF 125 KB"), {"deadlock": 1.0})
+    plain = Panel("without", "KB", [line])
     with style.looks():
-        svg = picture([marked, plain, plain], 2, "ms", "KB", "Queues")
-        without = picture([plain], 2, "ms", "KB", "Queues")
+        svg = picture([marked, plain, plain], 2, "ms", "Queues")
+        without = picture([plain], 2, "ms", "Queues")
     assert svg.count('class="axes"') == 3, "the fourth place stays empty"
     assert svg.count(">XOFF 125 KB<") == 1 and svg.count("deadlock<") == 1 and style.LOSS in svg
     assert svg.count(">s1 from s3<") == 1, "one legend"

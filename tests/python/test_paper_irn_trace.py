@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rocelab.des.engine import DesEngine
 from rocelab.model import RunOutcome
-from rocelab.paper import harness, irn_trace
+from rocelab.paper import irn_trace
+from rocelab.paper.results import Results
 from rocelab.papers import irn
 from rocelab.scenario import plan_of, read_scenario
+from rocelab.sweep.points import Point
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIO = ROOT / "scenarios" / "irn" / "authors_incast.toml"
@@ -79,10 +82,37 @@ def test_shares_are_those_of_the_frames_that_arrived(case: str, tmp_path: Path) 
         assert theirs > 5 or name == "duplicates"
 
 
-def test_the_report_has_the_authors_shares() -> None:
+class _Made:
+    """In the place of a PointStore: the same shares for every run of a rule."""
+
+    def __init__(self, shares: Mapping[str, tuple[float, float, float]]) -> None:
+        self.shares = shares
+
+    def __contains__(self, point: Point) -> bool:
+        return True
+
+    def run(self, point: Point) -> dict[str, Any]:
+        case = point.label.rpartition("=")[2]
+        values = [[case, name, share] for name, share in zip(irn_trace.NAMES, self.shares[case])]
+        return {"found": {"values": values, "notes": {}}}
+
+    def flows(self, point: Point) -> dict[str, Any]:
+        return {}
+
+    arrays = flows
+
+
+def test_the_authors_shares_stand_beside_ours() -> None:
     (experiment,) = (e for e in irn.EXPERIMENTS if e.name == irn_trace.EXPERIMENT)
-    assert [p.label for p in experiment.points(full=False)][::5] == [
-        "irn,rto_restart=any-ack",
-        "irn,rto_restart=progress",
+    points = {experiment.name: experiment.points(full=False)}
+    made = _Made({"any-ack": (36.4, 55.3, 0.036), "progress": (45.4, 64.3, 4.5)})
+    found = irn_trace.claims(Results(points, made))
+    assert [(c.case, c.quantity, c.expected, c.only, c.verdict) for c in found] == [
+        ("any-ack", "repaired", 35.633, pytest.approx(36.4), "holds"),
+        ("any-ack", "out_of_order", 59.362, pytest.approx(55.3), "holds"),
+        ("any-ack", "duplicates", 0.0078, pytest.approx(0.036), "missed"),
+        ("progress", "repaired", 35.633, pytest.approx(45.4), "missed"),
+        ("progress", "out_of_order", 59.362, pytest.approx(64.3), "holds"),
+        ("progress", "duplicates", 0.0078, pytest.approx(4.5), "missed"),
     ]
-    assert harness.find("irn").names == irn_trace.NAMES
+    assert irn_trace.claims(Results({}, made)) == []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rocelab import cli_sweeps
 from rocelab.errors import RocelabError, UsageError
-from rocelab.paper import harness, markdown, recorded
+from rocelab.paper import harness, irn_trace, markdown, recorded
 from rocelab.papers import irn
 from rocelab.sweep.points import points_of
 from rocelab.sweep.work import execute
@@ -62,6 +62,13 @@ def test_one_seed_that_is_missing_costs_only_its_interval(tmp_path: Path) -> Non
     assert list(second.points) == ["table4.2", "table4.4"]
     assert second.mean("table4.2", "a", "avg_fct_s") == 4
     assert second.mean("table4.4", "b", "avg_fct_s") is None
+
+
+def test_what_a_measure_found_is_not_recorded_and_not_run(tmp_path: Path) -> None:
+    file = tmp_path / "some.csv"
+    file.write_text(f'{HEAD}authors_incast,"irn,rto_restart=any-ack",1,x,2\n')
+    verdicts = {claim.verdict for claim in irn_trace.claims(recorded.read(file))}
+    assert verdicts == {"not run"}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -343,4 +344,13 @@ def test_pauses_of_all_tiers_are_held_against_dcqcns(rocc_pauses: float, holds: 
     made.notes["hadoop, rocc"] |= {"activations egress": rocc_pauses}
     (found,) = (c for c in statements({"fct": made}) if c.source == "figure 3.14b")
     assert found.holds is holds
-    assert found.ours["dcqcn, core"] == 0.1 and found.ours["rocc, egress"] == rocc_pauses / 50
+    assert found.ours["dcqcn, core"] == 5 and found.ours["rocc, egress"] == rocc_pauses
+
+
+def test_a_part_of_an_experiments_runs_makes_no_statement_about_all(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"cluster": None, "jobs": 2, "out": tmp_path, "seeds": "1", "where": "rocc"}
+    assert harness.run("rocc", False, "comparison", **options) == 0
+    (report,) = tmp_path.glob("report-*.json")
+    claims = json.loads(report.read_text())["claims"]
+    assert {c["text"] for c in claims if c["verdict"] == "holds"} == {"rocc: queue", "rocc: rate per flow"}
+    assert not any("PI controller" in c["text"] for c in claims)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 CLOSENESS = 0.1  # |ours / paper - 1|
+_STEPS = 100  # between a number and either end of its interval, at which a test is asked
 OURS = "ours"  # the name of a claim's only number
 Values = Mapping[tuple[str, str], float | None]  # (case, quantity) -> ours; None: it never came about
 Numbers = Mapping[str, float | None]  # by name; None: not run
@@ -53,18 +54,20 @@ class Claim:
 
     def with_spreads(self, spreads: Mapping[str, Spread], alone: Collection[bool | None] = ()) -> Claim:
         """The claim with an interval for each of its numbers, some of which may not decide it. `alone`: what `holds` is for each seed
-        by itself, which decides where numbers are judged together and so have no limit of their own."""
+        by itself. That decides where numbers are judged together and so have no limit of their own, and where one never came about.
+        """
+        agreed = {*alone} - {None} <= {self.holds}
 
         def settled(name: str) -> bool:
-            ours, half = self.ours[name], spreads[name].ci95
-            if not self.tests:
-                return {*alone} - {None} <= {self.holds}
-            if ours is None or half is None or name not in self.tests:
+            ours, half = self.ours[name], spreads[name].ci95 if name in spreads else None
+            if not self.tests or ours is None:
+                return agreed or name not in (self.missed or self.ours)
+            if half is None:
                 return True
-            test = self.tests[name]
-            return test(ours - half) == test(ours) == test(ours + half)
+            steps = (ours + half * step / _STEPS for step in range(-_STEPS, _STEPS + 1))
+            return len({self.tests[name](value) for value in steps}) == 1
 
-        unsettled = tuple(name for name in spreads if self.holds is not None and not settled(name))
+        unsettled = tuple(name for name in self.ours if self.holds is not None and not settled(name))
         return replace(self, spreads=spreads, unsettled=unsettled)
 
     @property
@@ -168,7 +171,7 @@ def each(
     paper: str = "",
     unit: str = "",
 ) -> Claim:
-    """What every one of several numbers is asked, or each by a test of its own. One that misses decides; one that is missing leaves it open."""
+    """A claim that asks the same of every number, or of each what its own test asks. One that misses decides; one that is missing leaves it open."""
     tests = test if isinstance(test, Mapping) else dict.fromkeys(ours, test)
     missed = tuple(name for name, value in ours.items() if value is not None and not tests[name](value))
     complete = bool(ours) and all(value is not None for value in ours.values())
@@ -186,7 +189,7 @@ def together(
     holds: bool | None,
     unit: str = "",
 ) -> Claim:
-    """What several numbers show beside one another: open where seeds alone differ in it. One number, or each by itself: each()."""
+    """A claim about several numbers beside one another, which is open where single seeds differ in it. For one number, or each by itself: each()."""
     missed = tuple(ours) if holds is False else ()
     return Claim(experiment, source, text, paper, demand, ours, holds, missed, unit=unit)
 
@@ -197,6 +200,10 @@ def below(limit: float) -> Test:
 
 def above(limit: float) -> Test:
     return lambda value: value > limit
+
+
+def at_most(limit: float) -> Test:
+    return lambda value: value <= limit
 
 
 def within(least: float, most: float) -> Test:

@@ -165,7 +165,8 @@ def _side_by_side(runs: Sequence[Run], quantity: str, over: str, under: str) -> 
         both = [[r for r in runs if r.case == case and r.scheme == s] for s in (over, under)]
         if both[0] and all(quantity in r.values for each in both for r in each) and both[1]:
             above, below = (float(np.mean([r.values[quantity] for r in each])) for each in both)
-            found[case] = above / below
+            if below > 0:
+                found[case] = above / below
     return found
 
 

@@ -19,9 +19,9 @@ _QUEUE, _XOFF, _MARK = "queue", "xoff_kb", "mark"  # kinds of arrays
 
 @dataclass(frozen=True)
 class Circle:
-    """Switches that may wait for one another, in the order in which frames go: the ingress queue of each is that of its link from the one before. `figures`: the
-    chapter's. `until_ms`: what is kept and drawn, where queues go up and down so often that all of the run would be one block; None: all.
-    """
+    """Switches that may wait for one another, in the order in which frames go: the ingress queue of each is that of its link from the one
+    before. `figures`: the chapter's. `until_ms`: how much is kept and drawn, where queues go up and down so often that all of the run would
+    be one block; None: all."""
 
     switches: Sequence[str]
     figures: str
@@ -104,10 +104,10 @@ def figures(results: Results) -> list[Figure]:
                 if label.partition(",")[2] == case
             ]
             columns = len(schemes) if len(schemes) < 4 else 2
-            svg = picture(panels, columns, "ms", "KB", "Ingress queues over time")
+            svg = picture(panels, columns, "ms", "Ingress queues over time")
             title = f"Ingress queues over time ({circle.figures})"
             until = f", the first {circle.until_ms:g} ms" if circle.until_ms else ""
-            note = f"Seed {results.points[name][0].seed}{until}. The broken line is XOFF."
+            note = f"Of each label the first seed that is there{until}. The broken line is XOFF."
             found.append(Figure(svg, name, title, note))
     return found
 
@@ -117,4 +117,4 @@ def _panel(label: str, kept: Mapping[str, Array]) -> Panel:
     lines = [Line(n, kept[f"{_QUEUE}|{n}|time_ms"], kept[f"{_QUEUE}|{n}|kb"]) for n in names]
     limit = (float(kept[_XOFF][0]), f"XOFF {kept[_XOFF][0]:.0f} KB") if len(kept[_XOFF]) else None
     marks = {key.partition("|")[2]: float(kept[key][0]) for key in kept if key.startswith(f"{_MARK}|")}
-    return Panel(label, lines, limit, marks)
+    return Panel(label, "KB", lines, limit, marks)

@@ -209,7 +209,7 @@ def run(
     every = [*points.values(), *(each for plan in plans for each in plan.mine.values())]
     outcome = run_points([point for some in every for point in some], store, console, jobs, cluster)
     failed = [f"{e.point.name}: {e.error}" for e in outcome.failed]
-    results = Results(points, store)
+    results = Results(points, store, whole=where is None)
     findings = replace(
         evaluate(paper, results, full, failed),
         sensitivity=[sensitivity.compare(paper, plan, points, store) for plan in plans],

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rocelab.paper.claims import Claim, above, below, each, within
+from rocelab.paper.claims import Claim, above, at_most, below, each, within
 from rocelab.paper.harness import NUMBERS as FOLDER
 from rocelab.paper.irn_labels import CCS, METRICS, as_shown, with_cc
 from rocelab.paper.results import Results
@@ -125,7 +125,7 @@ def claims(results: Results) -> list[Claim]:
             f"median of |ours / paper - 1| over {len(ratios)} ratios",
             f"<= {CLOSENESS:g}",
             {f"of the {len(distances)} that were run": median},
-            lambda ours: ours <= CLOSENESS,
+            at_most(CLOSENESS),
         ),
         *_near_the_papers([c for c in everything if (c.table, c.cc, c.quantity) == ("4.2", "none", "irn")]),
     ]

@@ -137,7 +137,7 @@ ROCC = (
         "3.5.4 does not say of which links the 70 % are; of the receivers' links they are 140 % of the core's",
         (
             Alternative(
-                "0.35, 70 % of the receivers' links",
+                "0.35 in every case, 70 % of the receivers' links",
                 ("workload.flows.load=0.35", "workload.flows.overload=true"),
             ),
         ),

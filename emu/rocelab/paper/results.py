@@ -41,9 +41,12 @@ class Store(Protocol):
 
 
 class Results:
-    def __init__(self, points: Mapping[str, Sequence[Point]], store: Store) -> None:
+    """`whole` False: of an experiment these may be some of its points."""
+
+    def __init__(self, points: Mapping[str, Sequence[Point]], store: Store, whole: bool = True) -> None:
         self.points = points
         self.store = store
+        self.whole = whole
         self._runs = {p.key: store.run(p) for ps in points.values() for p in ps if p in store}
 
     @property
@@ -53,14 +56,15 @@ class Results:
     def only(self, seed: int) -> Results:
         """As if there were this seed alone: without the experiments that have it not."""
         chosen = {name: [p for p in ps if p.seed == seed] for name, ps in self.points.items()}
-        part = Results({}, self.store)
+        part = Results({}, self.store, self.whole)
         part.points = {name: ps for name, ps in chosen.items() if ps}
         part._runs = self._runs
         return part
 
     def complete(self, experiment: str) -> bool:
         """Whether it belongs to what was asked for, and all its runs are there."""
-        return experiment in self.points and all(p.key in self._runs for p in self.points[experiment])
+        points = self.points.get(experiment)
+        return self.whole and bool(points) and all(p.key in self._runs for p in points or ())
 
     def labels(self, experiment: str) -> list[str]:
         return list(dict.fromkeys(p.label for p in self.points.get(experiment, ())))
@@ -118,8 +122,7 @@ class Results:
         """What the experiment's measure found in each run that is there."""
         runs = []
         for point in self.points.get(experiment, ()):
-            if point.key in self._runs:
-                found = self._runs[point.key]["found"]
+            if found := self._runs.get(point.key, {}).get("found"):  # recorded runs have none
                 values = {(case, quantity): value for case, quantity, value in found["values"]}
                 runs.append(FoundRun(point.label, point.seed, values, found["notes"]))
         return runs

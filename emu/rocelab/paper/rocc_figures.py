@@ -10,6 +10,7 @@ from rocelab.model import Array
 from rocelab.paper.results import Results
 from rocelab.paper.rocc_pauses import SEGMENTS, TIERS
 from rocelab.paper.tables import Figure
+from rocelab.paper.time_lines import Line, Panel, picture
 from rocelab.report import style
 
 _TIER_NAMES = {"ingress": "ingress edge switches", "core": "core switches", "egress": "egress edge switch"}
@@ -38,26 +39,20 @@ def _points(results: Results, name: str) -> list[Figure]:
         for title, points in pictures.items()
         if all("rate_gbps" in arrays for arrays in points.values())
     }
-    return [Figure(_picture(drawn), name)] if drawn else []
+    panels = [panel for title, points in drawn.items() for panel in _panels(title, points)]
+    return [Figure(picture(panels, 2, "ms", "Fair rates and queues over time"), name)] if panels else []
 
 
-def _picture(pictures: Mapping[str, Mapping[str, Mapping[str, Array]]]) -> str:
-    """A row for each: fair rate left, queue right; a line per congestion point."""
-    rows = len(pictures)
-    fig, grid = style.figure(rows, 2, 10.6, 1.7 * rows + 0.4, gridspec_kw={"hspace": 0.75, "wspace": 0.2})
-    for (left, right), (title, points) in zip(grid, pictures.items()):
-        palette = style.colours(list(points))
-        for interface, arrays in points.items():
-            times = arrays["time_s"] * 1e3
-            left.plot(times, arrays["rate_gbps"], color=palette[interface], label=interface)
-            right.plot(times, arrays["queue_kb"], color=palette[interface])
-        left.set(title=f"{title}: fair rate", ylabel="Gb/s", yscale="log")
-        right.set(title=f"{title}: queue", ylabel="KB")
-        if len(points) > 1:
-            left.legend(loc="lower right")
-        for axes in (left, right):
-            axes.set_xlabel("time [ms]")
-    return style.svg(fig, "Fair rates and queues over time")
+def _panels(title: str, points: Mapping[str, Mapping[str, Array]]) -> tuple[Panel, Panel]:
+    """Fair rate left, queue right; a line for each congestion point."""
+
+    def lines(what: str) -> list[Line]:
+        return [Line(name, arrays["time_s"] * 1e3, arrays[what]) for name, arrays in points.items()]
+
+    return (
+        Panel(f"{title}: fair rate", "Gb/s", lines("rate_gbps"), log=True),
+        Panel(f"{title}: queue", "KB", lines("queue_kb")),
+    )
 
 
 def means(results: Results, name: str) -> dict[str, dict[str, dict[str, Array]]]:

@@ -1,7 +1,8 @@
 """Figure 3.14b of RoCC's thesis: how often congestion points ask for a pause, over time.
 
-An activation is an `xoff` record: a port begins to ask its neighbour to pause a class. XOFF frames that only prolong a pause (refreshes, which `pfc_pause_frames` counts) are none:
-the thesis counts "PFC activations", and the authors' simulator (github.com/danushkam/rocc, `L3RelayUnitEx`) counts a port's change from not paused to paused, and refreshes nothing.
+An activation is an `xoff` record: a port begins to ask its neighbour to pause a class. XOFF frames that only prolong a pause (refreshes,
+which `pfc_pause_frames` counts) are none: the thesis counts "PFC activations", and the authors' simulator (github.com/danushkam/rocc,
+`L3RelayUnitEx`) counts a port's change from not paused to paused, and refreshes nothing.
 """
 
 from __future__ import annotations

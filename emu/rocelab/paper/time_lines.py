@@ -1,5 +1,5 @@
-"""Lines over time in a paper's report: values that are thinned before they are kept, and a grid of panels with a limit and marks in each. Measures import this, so that
-matplotlib comes only with the first picture."""
+"""Lines over time in a paper's report: values that are thinned before they are kept, and a grid of panels with a limit and marks in
+each. Measures import this, so that matplotlib comes only with the first picture."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """`limit`: a level, with its words. `marks`: instants, by what begins there."""
+    """`limit`: a level, with its words. `marks`: instants, by what begins there. `log`: of the scale of values, which else begins at 0."""
 
     title: str
+    unit: str
     lines: Sequence[Line]
     limit: tuple[float, str] | None = None
     marks: Mapping[str, float] = field(default_factory=dict)
+    log: bool = False
 
 
 def thin(times: Array, values: Array, most: int = MOST) -> tuple[Array, Array]:
@@ -50,7 +52,7 @@ def thin(times: Array, values: Array, most: int = MOST) -> tuple[Array, Array]:
     return times[chosen], values[chosen]
 
 
-def picture(panels: Sequence[Panel], columns: int, time: str, unit: str, description: str) -> str:
+def picture(panels: Sequence[Panel], columns: int, time: str, description: str) -> str:
     """An SVG text. Panels stand in rows of `columns`, those of a row with the same time; a name has one colour in all of them."""
     from rocelab.report import style
 
@@ -64,10 +66,13 @@ def picture(panels: Sequence[Panel], columns: int, time: str, unit: str, descrip
     places = [axes for row in grid for axes in row]
     for axes, panel in zip(places, panels):
         _draw(axes, panel, palette)
-        axes.set(title=panel.title, xlabel=f"time [{time}]", ylabel=unit)
+        axes.set(title=panel.title, xlabel=f"time [{time}]", ylabel=panel.unit)
     for axes in places[len(panels) :]:
         axes.remove()
-    fig.legend(*places[0].get_legend_handles_labels(), loc="upper right", ncols=max(len(palette), 1))
+    drawn = {line.get_label(): line for axes in places[: len(panels)] for line in axes.get_lines()}
+    fig.legend(
+        [drawn[name] for name in palette], list(palette), loc="upper right", ncols=max(len(palette), 1)
+    )
     return style.svg(fig, description)
 
 
@@ -99,4 +104,7 @@ def _draw(axes: Axes, panel: Panel, palette: Mapping[str, str]) -> None:
             color=style.LOSS,
             fontsize=8,
         )
-    axes.set_ylim(0, _ROOM * top or 1)
+    if panel.log:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(0, _ROOM * top or 1)

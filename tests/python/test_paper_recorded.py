@@ -64,6 +64,23 @@ def test_one_seed_that_is_missing_costs_only_its_interval(tmp_path: Path) -> Non
     assert second.mean("table4.4", "b", "avg_fct_s") is None
 
 
+def test_flows_and_metrics_that_are_not_recorded_count_as_not_run(tmp_path: Path) -> None:
+    """Figures 4.8 and 4.9 need flows and request completion times: such rows cost their claims and pictures, not the report."""
+    file = tmp_path / "some.csv"
+    metrics = ",".join(irn.PAPER.metrics)
+    head = f"{HEAD.partition(',avg_fct_s')[0]},{metrics}\n"
+    row = ",1,x" + ",2" * len(irn.PAPER.metrics) + "\n"
+    file.write_text(head + f"figure4.8,irn{row}figure4.8,roce+pfc{row}" + f'figure4.9,"irn,m=10"{row}')
+    results = recorded.read(file)
+    for part in (results, results.only(1)):
+        assert part.fct("figure4.8", "irn") is None
+        assert part.mean("figure4.9", "irn,m=10", "rct_s") is None
+        assert part.mean("figure4.8", "irn", "avg_fct_s") == 2
+    findings = harness.evaluate(irn.PAPER, results, full=True, failed=[])
+    assert findings.claims and {claim.verdict for claim in findings.claims} == {"not run"}
+    assert not findings.figures
+
+
 def test_what_a_measure_found_is_not_recorded_and_not_run(tmp_path: Path) -> None:
     file = tmp_path / "some.csv"
     file.write_text(f'{HEAD}authors_incast,"irn,rto_restart=any-ack",1,x,2\n')

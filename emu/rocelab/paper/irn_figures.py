@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from rocelab.errors import RocelabError
 from rocelab.model import Array
 from rocelab.paper import irn_cells
 from rocelab.paper.harness import NUMBERS, spread_of
@@ -160,13 +159,6 @@ def default_case() -> dict[tuple[str, str], float]:
     return found
 
 
-def _mean(results: Results, experiment: str, label: str, metric: str) -> float | None:
-    """None also where runs are recorded without that metric."""
-    runs = results.runs(experiment, label)
-    there = runs is not None and all(metric in run for run in runs)
-    return results.mean(experiment, label, metric) if there else None
-
-
 def _quotient(a: float | None, b: float | None) -> float | None:
     return a / b if a is not None and b else None
 
@@ -187,7 +179,7 @@ def _values(spec: _Bars, parts: _Parts) -> _Rows:
         def shown(value: float | None) -> float | None:
             return None if value is None else as_shown(metric, value)
 
-        ours = _measured(parts, lambda part: shown(_mean(part, spec.experiment, label, metric)))
+        ours = _measured(parts, lambda part: shown(part.mean(spec.experiment, label, metric)))
         return _Mark(*ours, shown(paper.get((label, metric))), colour=palette[plain[transport]])
 
     labels = [(transport, with_cc(transport, cc)) for cc in spec.ccs for transport in spec.transports]
@@ -198,15 +190,12 @@ def _ratios(spec: _Bars, parts: _Parts, text: Sequence[Said]) -> _Rows:
     paper = default_case()
 
     def mark(ratio: str, cc: str, metric: str) -> _Mark:
-        labels = [with_cc(transport, cc) for transport in ratio.split(" / ")]
-        ours = _measured(
-            parts,
-            lambda part: _quotient(*(_mean(part, spec.experiment, label, metric) for label in labels)),
-        )
+        of, over = (with_cc(transport, cc) for transport in ratio.split(" / "))
+        ours = _measured(parts, lambda part: part.ratio(spec.experiment, of, over, metric))
         said_of_it = next((each for each in text if each.is_about(ratio, cc, metric)), None)
         if said_of_it is not None and said_of_it.low == said_of_it.high:
             return _Mark(*ours, said_of_it.low)
-        ring = _quotient(*(paper.get((label, metric)) for label in labels))
+        ring = _quotient(paper.get((of, metric)), paper.get((over, metric)))
         return _Mark(*ours, ring, None if said_of_it is None else (said_of_it.low, said_of_it.high))
 
     def name(ratio: str, cc: str) -> str:
@@ -317,10 +306,7 @@ def _tails(results: Results) -> list[Figure]:
 
 
 def _single_packets(results: Results, label: str) -> Array | None:
-    try:
-        fct = results.fct("figure4.8", label, most_packets=1)
-    except RocelabError:
-        return None
+    fct = results.fct("figure4.8", label, most_packets=1)
     return fct if fct is not None and len(fct) else None
 
 
@@ -328,10 +314,8 @@ def _incast(parts: _Parts) -> list[Figure]:
     """Figure 4.9: ratios of request completion times by fan-in, a line for each congestion control."""
 
     def ratio(over: str, cc: str, fan_in: int) -> tuple[float | None, float | None]:
-        labels = [f"{with_cc(transport, cc)},m={fan_in}" for transport in ("irn", over)]
-        return _measured(
-            parts, lambda part: _quotient(*(_mean(part, "figure4.9", label, "rct_s") for label in labels))
-        )
+        of, under = (f"{with_cc(transport, cc)},m={fan_in}" for transport in ("irn", over))
+        return _measured(parts, lambda part: part.ratio("figure4.9", of, under, "rct_s"))
 
     others, palette = ("roce+pfc", "irn+pfc"), style.colours(CCS)
     found = {(over, cc, m): ratio(over, cc, m) for over in others for cc in CCS for m in _FAN_INS}

@@ -54,11 +54,23 @@ class _Rows:
 
 
 class _Kept(Results):
-    """Of which some experiments may have more seeds than others: what claims ask of all of them is asked of each seed, and missing where it was not run."""
+    """Of which some experiments may have more seeds than others: what claims ask of all of them is asked of each seed, and missing where it was not run.
+    Flows, and metrics without a column, are as if they had not been run."""
 
     def only(self, seed: int) -> Results:
         points = {name: [p for p in ps if p.seed == seed] for name, ps in self.points.items()}
-        return Results(points, self.store)
+        return _Kept(points, self.store)
+
+    def mean(self, experiment: str, label: str, metric: str, group: str | None = None) -> float | None:
+        runs = self.runs(experiment, label)
+        if group is not None or runs is None or any(metric not in run for run in runs):
+            return None
+        return super().mean(experiment, label, metric)
+
+    def fct(
+        self, experiment: str, label: str, least_packets: int = 1, most_packets: int | None = None
+    ) -> Array | None:
+        return None
 
 
 def read(file: Path) -> Results:

@@ -248,15 +248,17 @@ def _last_begins_s(outcome: RunOutcome) -> float:
 def _tier_queues(outcome: RunOutcome) -> dict[str, float]:
     """Figure 3.14a: the mean over time, and over the ports of each tier, of the class-3 queues towards the receivers, while flows begin."""
     end_s = _last_begins_s(outcome)
-    last = max(p.switch for p in outcome.plan.ports if p.peer_is_host)  # the receivers' leaf
-    tiers: dict[str, list[str]] = {"ingress": [], "core": [], "egress": []}
+    tier = pauses.tier_of(outcome.plan)
+    after = {
+        "ingress": "core",
+        "core": "egress",
+        "egress": "",
+    }  # what a tier's ports towards the receivers lead to; hosts: none
+    tiers: dict[str, list[str]] = {name: [] for name in after}
     for port in outcome.plan.ports:
-        if port.switch == last and port.peer_is_host:
-            tiers["egress"].append(port.interface)
-        elif port.peer.partition("-")[0] == last and not port.peer_is_host:
-            tiers["core"].append(port.interface)
-        elif not port.peer_is_host and port.switch != last and port.switch.startswith("leaf"):
-            tiers["ingress"].append(port.interface)
+        here, there = tier[port.switch], "" if port.peer_is_host else tier[port.peer.partition("-")[0]]
+        if after[here] == there:
+            tiers[here].append(port.interface)
     queues = traces.mean_queues_kb(outcome, 0.0, end_s)
     return {
         f"mean_queue_kb {tier}": float(np.mean([queues.get(i, 0.0) for i in ports]))

@@ -51,7 +51,7 @@ _UNITS = {
     "p99_over_rocc": "ratio",
     "escaped_percent": "%",
 }
-# What 5.4 expects of RoCC without a number, in words: less than with PFC alone.
+# Goals of RoCC (5.4) that have no number: less than with PFC alone.
 _LESS = {XOFF_OVER: "minimize PFC activation", P99_OVER: "reduce tail latency"}
 _NOTE = """Numbers hold within 10 % of the paper's, and where the paper's is 0 ours must be. The tables have means over the runs of a label: how busy the links that carry the
 experiment's data are, from its start to its end; XOFF frames sent, refreshes included; tokens sent and frames that left paused queues by them; flows that had not ended

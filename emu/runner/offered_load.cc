@@ -56,7 +56,7 @@ std::string words_of(const Worst& worst, const Topology& topology) {
 }  // namespace
 
 void OfferedTraffic::crosses(std::uint32_t from_edge, std::uint32_t to_host, double bps) {
-  Towards& towards = towards_[routing_.single_path() ? to_host : edge(to_host)];
+  Towards& towards = towards_[routing_.single_path() || routing_.pinned(to_host) ? to_host : edge(to_host)];
   towards.host = to_host;
   towards.at.resize(topology_.nodes().size());
   towards.at[from_edge] += bps;

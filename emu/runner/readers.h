@@ -27,6 +27,8 @@ struct WorkloadContext {
 
 // `folder`: of the scenario; files named in it are relative to it.
 Topology read_topology(ConfigSection section, const std::filesystem::path& folder);
+// [[topology.path]]: a pinned path, to one host or several of one switch. Every host has its link.
+void read_path(ConfigSection section, Topology& topology);
 // Complains at `key` when `name` is that of a host with several NICs.
 void refuse_machine(ConfigSection& section, const char* key, const Topology& topology,
                     const std::string& name);

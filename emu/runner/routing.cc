@@ -86,6 +86,24 @@ Routing::Routing(const Topology& topology, const std::vector<bool>& dead_links)
   for (std::size_t e = 0; e < edges_.size(); ++e)
     for (std::size_t n = topology.hosts(); n < tier_.size(); ++n)
       tier_[n] = std::min(tier_[n], distance(healthy_, e, n));
+  pin();
+}
+
+void Routing::pin() {
+  for (const PinnedPath& path : topology_.pinned) {
+    const auto is_dead = [&](const PinnedPath::Hop& hop) {
+      return !dead_.empty() && dead_[topology_.nodes()[hop.node].links[hop.port]];
+    };
+    if (std::ranges::any_of(path.hops, is_dead)) continue;
+    for (const auto& [node, port] : path.hops) pinned_[path.host].try_emplace(node, port);
+  }
+}
+
+std::optional<std::uint32_t> Routing::pinned_port(std::uint32_t switch_node, std::uint32_t host) const {
+  const auto of_host = pinned_.find(host);
+  if (of_host == pinned_.end()) return std::nullopt;
+  const auto hop = of_host->second.find(switch_node);
+  return hop == of_host->second.end() ? std::nullopt : std::optional(hop->second);
 }
 
 // Switches with hosts get a block of 256 addresses each; those of a pod stand together in an aligned row.
@@ -179,6 +197,7 @@ std::vector<std::uint32_t> Routing::towards(std::uint32_t switch_node, std::uint
 
 std::vector<std::uint32_t> Routing::next_ports(std::uint32_t switch_node, std::uint32_t host) const {
   if (edge_switch(host) == switch_node) return {topology_.links()[topology_.nodes()[host].links[0]].b_port};
+  if (const auto port = pinned_port(switch_node, host)) return {*port};
   std::vector<std::uint32_t> ports = towards(switch_node, edge_of_[edge_switch(host)]);
   if (single_path() && ports.size() > 1) ports = {chosen(ports, switch_node, host)};
   return ports;
@@ -201,8 +220,9 @@ Path Routing::path(std::uint32_t src, std::uint32_t dst) const {
     return topology_.neighbour(node, port);
   };
   std::uint32_t node = cross(src, 0);
+  const bool own = single_path() || pinned(dst);  // not that of all hosts of its switch
   while (node != last) {
-    node = cross(node, single_path() ? next_ports(node, dst).front() : first_port(node, edge).value_or(0));
+    node = cross(node, own ? next_ports(node, dst).front() : first_port(node, edge).value_or(0));
   }
   cross(dst, 0);
   return path;
@@ -214,7 +234,7 @@ void Routing::add_rules(std::uint32_t switch_node, const Rng& seed, std::vector<
     const std::uint32_t host = topology_.neighbour(switch_node, port);
     if (topology_.is_host(host)) rules.push_back({index, addresses_[host].ipv4, 32, 0, 0, port, true});
   }
-  if (topology_.paths == PathChoice::kSpread) add_host_rules(switch_node, rules);
+  add_host_rules(switch_node, rules);
   std::vector<std::vector<std::uint32_t>> sets;
   std::vector<std::uint32_t> set_of_block(edges_.back().block + 1, kAnyValue);
   for (std::uint32_t e = 0; e < edges_.size(); ++e) {
@@ -235,15 +255,18 @@ void Routing::add_rules(std::uint32_t switch_node, const Rng& seed, std::vector<
   }
 }
 
-// Of hosts that do not take the first port, which the rule of their switch's addresses says.
+// Of hosts that do not take what the rule of their switch's addresses says.
 void Routing::add_host_rules(std::uint32_t switch_node, std::vector<Route>& rules) const {
+  if (topology_.paths != PathChoice::kSpread && pinned_.empty()) return;
   for (std::uint32_t host = 0; host < topology_.hosts(); ++host) {
     if (edge_switch(host) == switch_node) continue;
-    const std::vector<std::uint32_t> ports = towards(switch_node, edge_of_[edge_switch(host)]);
-    if (ports.size() < 2) continue;
-    const std::uint32_t port = chosen(ports, switch_node, host);
-    if (port != ports.front())
-      rules.push_back({switch_node - topology_.hosts(), addresses_[host].ipv4, 32, 0, 0, port});
+    std::optional<std::uint32_t> port = pinned_port(switch_node, host);
+    if (!port && topology_.paths == PathChoice::kSpread) {
+      const std::vector<std::uint32_t> ports = towards(switch_node, edge_of_[edge_switch(host)]);
+      if (ports.size() > 1) port = chosen(ports, switch_node, host);
+      if (port == ports.front()) port.reset();
+    }
+    if (port) rules.push_back({switch_node - topology_.hosts(), addresses_[host].ipv4, 32, 0, 0, *port});
   }
 }
 

@@ -8,10 +8,15 @@
 // hops in an order drawn per switch from the seed. With PathChoice::kSpread each destination has one next
 // hop: host h (from 0) takes number h mod k of the k ports at a switch with hosts, h / k mod k in the tier
 // above, and so on, so that neighbouring hosts take different ways at each tier.
+//
+// A path that the topology pins counts while all its links are up: a switch of several to one host goes by
+// the first that counts. As each leads to the host, no frame circles: with every hop it is on the same path
+// or on an earlier one.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -41,10 +46,13 @@ class Routing {
   explicit Routing(const Topology& topology, const std::vector<bool>& dead_links = {});
 
   const HostAddress& address(std::uint32_t host) const { return addresses_[host]; }
-  // Ports of `switch_node` on shortest paths to `host`, in port order; with single_path() the one that is
-  // taken.
+  // Ports of `switch_node` on shortest paths to `host`, in port order; with single_path(), and on a pinned
+  // path, the one that is taken.
   std::vector<std::uint32_t> next_ports(std::uint32_t switch_node, std::uint32_t host) const;
   bool single_path() const { return topology_.paths != PathChoice::kAll; }
+  bool pinned(std::uint32_t host) const {
+    return pinned_.contains(host);
+  }  // somewhere, by a path that counts
   // From host to host of one plane; of equal-cost paths the one through the first ports.
   Path path(std::uint32_t src, std::uint32_t dst) const;
   // Hosts between which all paths with other rates or delays are, from any of them to any of them: large
@@ -71,6 +79,8 @@ class Routing {
     return table[edge * topology_.switches() + (node - topology_.hosts())];
   }
   void number_edges();
+  void pin();
+  std::optional<std::uint32_t> pinned_port(std::uint32_t switch_node, std::uint32_t host) const;
   std::vector<std::uint16_t> distances(const std::vector<bool>& dead) const;
   std::vector<std::uint32_t> kinds_of_paths() const;
   // Calls `use` with each port of `node` on a shortest path to an edge switch until it answers false.
@@ -92,6 +102,7 @@ class Routing {
   std::vector<std::uint16_t> tier_;               // [node]: hops to the nearest switch with hosts
   std::vector<std::uint16_t> healthy_, current_;  // [edge][switch]: hops, with all links and those alive
   std::vector<bool> dead_;
+  std::map<std::uint32_t, std::map<std::uint32_t, std::uint32_t>> pinned_;  // by host, by switch: the port
 };
 
 // One rule as ovs-ofctl writes it. Matches the destination MAC's prefix, so that IPv4, IPv6 and ARP replies

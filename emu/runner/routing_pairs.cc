@@ -65,7 +65,9 @@ std::vector<std::uint32_t> Routing::kinds_of_paths() const {
 }
 
 std::vector<std::pair<std::uint32_t, std::uint32_t>> Routing::distinct_pairs() const {
-  const std::vector<std::uint32_t> hosts = representatives(topology_);
+  std::vector<std::uint32_t> hosts = representatives(topology_);
+  for (const auto& [host, ports] : pinned_)
+    if (std::ranges::find(hosts, host) == hosts.end()) hosts.push_back(host);
   // Where each host has a path of its own through the same switches, no two pairs are taken for alike.
   const bool by_host = topology_.paths == PathChoice::kSpread;
   const std::vector<std::uint32_t> kinds = by_host ? std::vector<std::uint32_t>() : kinds_of_paths();
@@ -80,7 +82,7 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> Routing::distinct_pairs() c
   for (std::size_t a = 0; a < hosts.size(); ++a)
     for (std::size_t b = 0; b < hosts.size(); ++b) {
       if (a == b || !topology_.reaches(hosts[a], hosts[b])) continue;
-      if (!by_host) {
+      if (!by_host && !pinned(hosts[a]) && !pinned(hosts[b])) {
         const std::uint32_t there = kinds[edge[b] * edges_.size() + edge[a]],
                             back = kinds[edge[a] * edges_.size() + edge[b]];
         if (!seen.insert({link_of[a], link_of[b], there, back}).second) continue;

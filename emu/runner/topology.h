@@ -40,6 +40,16 @@ struct Node {
   std::vector<std::uint32_t> links;  // in port order
 };
 
+// Frames for `host` that come to one of these switches leave by the port named with it, which leads to the
+// next; the last one's leads to the host's own switch.
+struct PinnedPath {
+  struct Hop {
+    std::uint32_t node = 0, port = 0;
+  };
+  std::uint32_t host = 0;
+  std::vector<Hop> hops;
+};
+
 enum class PathChoice : std::uint8_t {  // of equal-cost paths
   kAll,                                 // ECMP
   kSpread,                              // one for each host
@@ -52,6 +62,7 @@ class Topology {
   std::uint32_t nics_per_host = 1;
   FaultConfig everywhere;  // of directions of links that have no fault of their own
   PathChoice paths = PathChoice::kAll;
+  std::vector<PinnedPath> pinned;  // of one host the first whose links are all up comes first
   // Hosts before switches, names unique and at most 9 characters; throws std::invalid_argument.
   std::uint32_t add_host(const std::string& name);
   // The nics_per_host nodes of one host; the first of them.

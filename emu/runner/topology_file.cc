@@ -199,6 +199,7 @@ std::vector<std::string> topology_file_omissions(const Settings& settings) {
     }
   }
   if (one_way) omissions.emplace_back("that links are one-way (topology.clockwise)");
+  if (!t.pinned.empty()) omissions.push_back(std::to_string(t.pinned.size()) + " pinned paths");
   if (t.nics_per_host > 1)
     omissions.push_back("which " + std::to_string(t.nics_per_host) + " NICs are of one host: each is a host");
   if (!settings.link_events.empty())

@@ -136,9 +136,10 @@ TEST(TopologyFileTest, WhatItCannotSayIsNamed) {
             Texts{"the fault from \"s1\" to \"h1\" (drop_rate of one direction)"});
   EXPECT_EQ(
       omissions("clockwise = true\n" + fault("s1", "s2", rate + "drop_list = [3]\ncorrupt_rate = 0.5\n") +
-                "[[link_event]]\nat = \"1us\"\nbetween = [\"s1\", \"s2\"]\nstate = \"down\"\n"),
+                "[[link_event]]\nat = \"1us\"\nbetween = [\"s1\", \"s2\"]\nstate = \"down\"\n"
+                "[[topology.path]]\nto = \"h3\"\nthrough = [\"s1\", \"s2\", \"s3\"]\n"),
       (Texts{"the fault from \"s1\" to \"s2\" (drop_rate of one direction, corrupt_rate, drop_list)",
-             "that links are one-way (topology.clockwise)", "1 link events"}));
+             "that links are one-way (topology.clockwise)", "1 pinned paths", "1 link events"}));
 }
 
 TEST(TopologyFileTest, NicsOfAHostAreHostsThere) {

@@ -270,8 +270,10 @@ Topology read_topology(ConfigSection section, const std::filesystem::path& folde
     read_schema(section, path_schema(), topology);
     for (ConfigSection& entry : section.tables("link"))
       read_link(std::move(entry), topology, link, family == Family::kCustom);
+    std::vector<ConfigSection> paths = section.tables("path");
     section.finish();
     topology.check();
+    for (ConfigSection& entry : paths) read_path(std::move(entry), topology);
     const Routing addresses(topology);  // complains where they do not suffice
   } catch (const std::invalid_argument& error) {
     section.fail(error.what());

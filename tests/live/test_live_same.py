@@ -42,12 +42,14 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "controls.toml", ()),
     (_SMALL / "files.toml", ()),
     (_SMALL / "side_by_side.toml", ()),
+    (_SMALL / "pinned_paths.toml", ()),
     # Hosts with two NICs: along rails and across, and in two planes.
     (_SMALL / "several_nics.toml", ()),
     (_SMALL / "planes.toml", ()),
     (_SMALL / "operations.toml", ()),
     # Flows that share the queue pairs of their hosts.
     (_SMALL / "connections.toml", ()),
+    (_SMALL / "connections.toml", ('workload.requests.stop="400us"', 'workload.answers.stop="70us"')),
     # Queue pairs that are created for a flow's start, connected at it, and destroyed behind its end.
     (_SMALL / "flow_lifetimes.toml", ()),
     # Flows that wait for others, on queue pairs that they share.

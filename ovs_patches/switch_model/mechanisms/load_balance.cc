@@ -55,7 +55,7 @@ std::optional<SchemaProblem> LoadBalanceMechanism::problem_of_network(const Para
     return SchemaProblem{"enabled",
                          "switch.load_balance: a port of \"" + std::string(network.name) +
                              "\" is of two sets of equal-cost paths; it needs a topology whose sets do not "
-                             "overlap, as leaf-spine and fat-tree"};
+                             "overlap, as leaf-spine and fat-tree, without [[topology.path]]"};
   const bool refuses = !params.accept_go_back_n && params.policy != LoadBalancePolicy::kFlowlet;
   if (network.roce_hosts && refuses)
     return SchemaProblem{"enabled", what +

@@ -1,0 +1,180 @@
+// [[topology.path]]: what pinned paths are read from, and where frames then go.
+#include <gtest/gtest.h>
+
+#include "emu/runner/offered_load.h"
+#include "emu/runner/route_walk.h"
+#include "emu/runner/scenario.h"
+
+namespace rocelab {
+namespace {
+
+const std::string kFatTree = "transport = \"irn\"\n[topology]\nkind = \"fat-tree\"\narity = 4\n";
+
+std::string path(const std::string& to, const std::string& through) {
+  return "[[topology.path]]\nto = " + to + "\nthrough = [" + through + "]\n";
+}
+
+Topology topology_of(const std::string& text) {
+  return parse_scenario(text, "t.toml").settings.at(0).topology;
+}
+
+std::string complaint_of(const std::string& text) {
+  try {
+    parse_scenario(text, "t.toml");
+  } catch (const ScenarioError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+// The switches from host to host, by the rules.
+std::string way(const Topology& t, const Routing& routing, const std::string& src, const std::string& dst,
+                std::uint16_t src_port = 0xc000) {
+  const std::vector<Route> rules = routing.rules(Rng(1));
+  std::string names;
+  std::uint32_t node = t.neighbour(t.find(src), 0);
+  for (int links = 0; links < 12 && !t.is_host(node); ++links) {
+    names += (names.empty() ? "" : " ") + t.nodes()[node].name;
+    const int port = forwarded(rules, node - t.hosts(), routing.address(t.find(dst)).ipv4, src_port);
+    node = t.neighbour(node, static_cast<std::uint32_t>(port));
+  }
+  return names + (t.nodes()[node].name == dst ? "" : " .. lost");
+}
+
+// Figure 4.11 of the Escape chapter: the path to h16, and the one that it takes when core1 - agg7 fails,
+// which leads down into a pod and up again.
+const std::string kDirect = path("\"h16\"", R"("agg1", "core1", "agg7", "edge8")");
+const std::string kBouncy = path("\"h16\"", R"("agg1", "core1", "agg5", "core2", "agg7", "edge8")");
+
+TEST(PathReaderTest, FramesToAHostGoByItsPathFromWhereverTheyMeetIt) {
+  for (const char* paths : {"ecmp", "single", "first"}) {
+    const Topology t = topology_of(kFatTree + "paths = \"" + paths + "\"\n" + kBouncy);
+    const Routing routing(t);
+    EXPECT_EQ(way(t, routing, "h9", "h16").substr(0, 5), "edge5");
+    for (std::uint16_t port = 0xc000; port < 0xc100; ++port) {
+      const std::string from_h1 = way(t, routing, "h1", "h16", port);
+      if (from_h1.find("agg1") != std::string::npos) {
+        EXPECT_EQ(from_h1, "edge1 agg1 core1 agg5 core2 agg7 edge8") << paths;
+      }
+      EXPECT_EQ(way(t, routing, "h1", "h15", port).size(), std::string("edge1 agg1 core1 agg7 edge8").size())
+          << "its neighbour's paths are the shortest ones, " << paths;
+    }
+    // Whoever comes to one of its switches: h9's own way to h16 is by agg5 where it is not by agg6.
+    EXPECT_EQ(routing.next_ports(t.find("agg5"), t.find("h16")).size(), 1u);
+    EXPECT_EQ(t.neighbour(t.find("agg5"), routing.next_ports(t.find("agg5"), t.find("h16")).at(0)),
+              t.find("core2"));
+  }
+}
+
+TEST(PathReaderTest, RulesAndPathsAgreeAndNothingCirclesWhateverFails) {
+  const Topology t = topology_of(kFatTree + kDirect + kBouncy +
+                                 path(R"(["h3", "h4"])", R"("agg8", "core3", "agg2", "edge2")"));
+  for (std::uint32_t failed = 0; failed <= t.links().size(); ++failed) {
+    std::vector<bool> dead(t.links().size());
+    if (failed < dead.size()) dead[failed] = true;
+    if (failed < dead.size() && t.is_host(t.links()[failed].a)) continue;  // no way at all
+    const Routing routing(t, dead);
+    const std::vector<Route> rules = routing.rules(Rng(1));
+    for (std::uint32_t src = 0; src < t.hosts(); ++src)
+      for (std::uint32_t dst = 0; dst < t.hosts(); ++dst) {
+        if (src == dst) continue;
+        for (std::uint16_t port = 0xc000; port < 0xc010; ++port)
+          ASSERT_GT(walk(t, routing, rules, src, dst, port), 0) << src << " -> " << dst << ", " << failed;
+      }
+  }
+}
+
+TEST(PathReaderTest, ALaterPathIsTakenWhileALinkOfAnEarlierOneIsDown) {
+  const Topology t =
+      topology_of(kFatTree + path("\"h16\"", R"("edge1", "agg1", "core1", "agg7", "edge8")") + kBouncy);
+  EXPECT_EQ(way(t, Routing(t), "h1", "h16"), "edge1 agg1 core1 agg7 edge8");
+  std::vector<bool> dead(t.links().size());
+  dead[t.find_link(t.find("core1"), t.find("agg7"))] = true;
+  dead[t.find_link(t.find("edge1"), t.find("agg2"))] = true;
+  EXPECT_EQ(way(t, Routing(t, dead), "h1", "h16"), "edge1 agg1 core1 agg5 core2 agg7 edge8");
+  dead[t.find_link(t.find("core2"), t.find("agg7"))] = true;  // neither counts: as without them
+  EXPECT_EQ(way(t, Routing(t, dead), "h1", "h16"), "edge1 agg1 edge2 agg2 core3 agg8 edge8");
+}
+
+TEST(PathReaderTest, APathThatIsLongerIsInTheFormulas) {
+  const Topology plain = topology_of(kFatTree), pinned = topology_of(kFatTree + kBouncy);
+  const auto most = [](const Topology& t) {
+    const Routing routing(t);
+    std::size_t links = 0;
+    for (const auto& [src, dst] : routing.distinct_pairs())
+      links = std::max(links, routing.path(src, dst).size());
+    return links;
+  };
+  EXPECT_EQ(most(plain), 6u);
+  EXPECT_EQ(most(pinned), 8u);
+}
+
+TEST(PathReaderTest, WhatIsOfferedGoesByThePath) {
+  const std::string load =
+      "[[workload]]\nkind = \"poisson\"\nload = 0.4\nsize = \"100KB\"\nduration = "
+      "\"1ms\"\nsenders = [\"h1\"]\nreceivers = [\"h16\"]\n";
+  const Settings s =
+      parse_scenario(
+          kFatTree + path("\"h16\"", R"("edge1", "agg1", "core1", "agg5", "core2", "agg7", "edge8")") + load,
+          "t.toml")
+          .settings.at(0);
+  const Topology& t = s.topology;
+  const std::vector<double> bps = offered_load(t, Routing(t), s.workloads.at(0), 1024);
+  for (const auto& [a, b] :
+       {std::pair("core1", "agg5"), std::pair("agg5", "core2"), std::pair("core2", "agg7")}) {
+    const std::uint32_t link = t.find_link(t.find(a), t.find(b));
+    EXPECT_GT(bps.at(2 * link + (t.links()[link].a == t.find(a) ? 0 : 1)), 15e9) << a << " " << b;
+  }
+  EXPECT_EQ(bps.at(2 * t.find_link(t.find("edge1"), t.find("agg2"))), 0);
+}
+
+TEST(PathReaderTest, OfLinksSideBySideThePortIsNamed) {
+  const std::string pair =
+      "transport = \"irn\"\n[topology]\nkind = \"custom\"\nhosts = [\"a\", \"b\"]\nswitches = [\"s\", "
+      "\"t\"]\n[[topology.link]]\nbetween = [\"a\", \"s\"]\n[[topology.link]]\nbetween = [\"b\", \"t\"]\n"
+      "[[topology.link]]\nbetween = [\"s\", \"t\"]\n[[topology.link]]\nbetween = [\"s\", \"t\"]\n";
+  const Topology t = topology_of(pair + path("\"b\"", "\"s-eth3\", \"t\""));
+  EXPECT_EQ(Routing(t).next_ports(t.find("s"), t.find("b")), std::vector<std::uint32_t>{2});
+  EXPECT_EQ(Routing(t).next_ports(t.find("t"), t.find("a")), (std::vector<std::uint32_t>{1, 2}));
+  const auto says = [&](const std::string& through) { return complaint_of(pair + path("\"b\"", through)); };
+  EXPECT_EQ(says("\"s\", \"t\""),
+            "t.toml:16:11: topology.path.0.through goes from \"s\" to \"t\", which share 2 links: name the "
+            "port, \"s-eth2\" to \"s-eth3\"");
+  EXPECT_NE(says("\"s-eth1\", \"t\"").find("has \"t\" behind \"s-eth1\", which leads to \"a\""),
+            std::string::npos);
+  EXPECT_NE(says("\"s-eth4\", \"t\"").find("that \"s\" does not have, \"s-eth4\": it has 3"),
+            std::string::npos);
+  EXPECT_NE(says("\"s-eth0\", \"t\"").find("names no port: \"s-eth0\""), std::string::npos);
+  EXPECT_NE(says("\"s-eth2\", \"t-eth1\"").find("ends with a port"), std::string::npos);
+}
+
+TEST(PathReaderTest, RefusesWhatIsNoPath) {
+  const auto says = [](const std::string& to, const std::string& through) {
+    return complaint_of(kFatTree + path(to, through));
+  };
+  EXPECT_EQ(says("\"h16\"", R"("agg1", "core1", "agg7", "edge8")"), "none");
+  EXPECT_NE(says("\"h17\"", R"("agg7", "edge8")").find("names no host: \"h17\""), std::string::npos);
+  EXPECT_NE(says("[]", R"("agg7", "edge8")").find("to must name a host"), std::string::npos);
+  EXPECT_NE(says("\"h16\"", R"("agg1", "core9", "agg7", "edge8")").find("unknown node \"core9\""),
+            std::string::npos);
+  EXPECT_NE(says("\"h16\"", R"("agg1", "core3", "agg7", "edge8")")
+                .find("goes from \"agg1\" to \"core3\", which share no link"),
+            std::string::npos);
+  EXPECT_NE(
+      says("\"h16\"", R"("agg1", "core1", "agg7")").find("must end at \"edge8\", the switch of \"h16\""),
+      std::string::npos);
+  EXPECT_NE(says("\"h16\"", R"("edge8")").find("at least two switches"), std::string::npos);
+  EXPECT_NE(says("\"h16\"", R"("h1", "edge1")").find("\"h1\" is a host"), std::string::npos);
+  EXPECT_NE(
+      says("\"h16\"", R"("agg1", "core1", "agg1", "core2", "agg7", "edge8")").find("comes to \"agg1\" twice"),
+      std::string::npos);
+  EXPECT_NE(complaint_of(kFatTree + "[[topology.path]]\nto = \"h16\"\n").find("through"), std::string::npos);
+  EXPECT_NE(
+      complaint_of("transport = \"irn\"\n[topology]\nkind = \"ring\"\nswitches = 3\nclockwise = true\n" +
+                   path("\"h1\"", R"("s2", "s1")"))
+          .find("against the direction"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace rocelab

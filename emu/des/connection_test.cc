@@ -105,6 +105,42 @@ TEST(ConnectionTest, FlowsOfAPairShareQueuePairsAndAreServedInTheOrderOfTheirSta
       }
 }
 
+// What has begun goes on to its end; what waits for its turn never leaves, and its flow says so.
+TEST(ConnectionTest, ItsFlowsStopTogether) {
+  for (const char* label : {"roce", "roce+pfc", "irn"})
+    for (const char* op : {"send", "write"})
+      for (const char* qps : {"1", "3"}) {
+        const std::string name = std::string(label) + " " + op + " " + qps;
+        std::vector<Override> overrides = all_of(op);
+        overrides.push_back({"workload.w.qps", qps});
+        const auto stopped_at = [&](const char* stop) {
+          std::vector<Override> with = overrides;
+          with.push_back({"workload.w.stop", stop});
+          return run_of("persistent", label, with);
+        };
+        const Result early = stopped_at("30us"), late = stopped_at("55us"), behind = stopped_at("400us"),
+                     later = stopped_at("600us");
+        ASSERT_TRUE(early.complete && late.complete && behind.complete) << name;
+        ASSERT_EQ(late.flows.size(), 2u) << name << ": the others would begin behind it";
+        EXPECT_EQ(early.flows[0].src_qpns, early.flows[1].src_qpns) << name;
+        EXPECT_TRUE(early.flows[0].stopped && early.flows[1].stopped) << name;
+        EXPECT_GT(early.flows[0].bytes, 0u) << name;
+        EXPECT_LT(early.flows[0].bytes, 200'000u) << name;
+        EXPECT_EQ(early.flows[0].bytes % 30'000, 0u) << name << ": whole messages";
+        EXPECT_EQ(early.flows[1].bytes, 0u) << name << ": its turn had not come";
+        if (std::string(qps) == "1") {  // over several all have begun by then
+          EXPECT_FALSE(late.flows[0].stopped) << name;
+          EXPECT_EQ(late.flows[0].bytes, 200'000u) << name;
+          EXPECT_TRUE(late.flows[1].stopped) << name;
+          EXPECT_LT(late.flows[1].bytes, 90'000u) << name;
+        }
+        for (std::size_t flow = 0; flow < 2; ++flow) {
+          EXPECT_FALSE(behind.flows[flow].stopped) << name;
+          EXPECT_EQ(behind.flows[flow].placed, later.flows[flow].placed) << name << ": what stops nothing";
+        }
+      }
+}
+
 // TCP's slow start is over when the third flow begins.
 TEST(ConnectionTest, CongestionControlGoesOnFromFlowToFlow) {
   const Result ahead = run_of("ahead", "iwarp"), shared = run_of("persistent", "iwarp");

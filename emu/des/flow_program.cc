@@ -298,7 +298,8 @@ void FlowProgram::start_due(Time now) {
     Transfer& t = transfers_[*slot];
     if (t.record.is_over()) continue;
     if (starts) t.record.posted = now;
-    if (app::SharedLanes* shared = shared_by(t)) shared->join(*slot, t.script.lanes());
+    if (app::SharedLanes* shared = shared_by(t); starts && shared != nullptr)
+      shared->join(*slot, t.script.lanes());
     if (t.script.time_is_up(clock_ns(now)))
       stop(t, now);
     else
@@ -330,6 +331,7 @@ void FlowProgram::stop(Transfer& t, Time now) {
   t.record.timed_out = true;
   --unfinished_;
   if (!t.script.is_source()) return;
+  if (app::SharedLanes* shared = shared_by(t); shared != nullptr && !shared->stop()) return;
   for (const Endpoint& lane : t.local) {
     QpAttr attr = *nic_.query_qp(lane.qpn);
     attr.state = QpState::kSqd;

@@ -173,20 +173,23 @@ void read_messages(ConfigSection& section, WorkloadSettings& w, Bytes largest_fl
     section.fail_at("qps", "must be 1 over service \"ud\": datagrams of a flow go over one queue pair");
 }
 
-// Messages that are counted have their number as immediate data, which cannot say of which flow they are.
+// What flows of one connection have begun goes on to its end, in order: so they all stop at once.
 void check_queue_pairs(ConfigSection& section, const WorkloadSettings& w) {
   if (w.queue_pairs == QueuePairs::kAhead) return;
   const char* key = "queue_pairs";
   const std::string value = w.queue_pairs == QueuePairs::kPerFlow ? "= \"per-flow\"" : "= \"persistent\"";
   const auto any = [&](auto&& is) { return std::ranges::any_of(w.flows, is); };
-  const bool stops =
-      w.stop != Duration::infinite() || any([](const ListedFlow& f) { return f.stop.has_value(); });
+  const bool own_stops = any([](const ListedFlow& f) { return f.stop.has_value(); });
   if (w.queue_pairs == QueuePairs::kPersistent) {
-    if (w.service != FlowService::kRc || stops)
-      section.fail_at(key, value + " needs service \"rc\" and flows without a stop");
+    if (w.service != FlowService::kRc) section.fail_at(key, value + " needs service \"rc\"");
+    if (own_stops)
+      section.fail_at(key, value +
+                               " needs flows without a stop of their own: those that share queue pairs stop "
+                               "together, at the stop of the workload");
     return;
   }
-  if (stops) section.fail_at(key, value + " needs flows without a stop");
+  if (own_stops || w.stop != Duration::infinite())
+    section.fail_at(key, value + " needs flows without a stop");
   if (any([](const ListedFlow& f) { return f.after_count > 0; }))
     section.fail_at(key, value +
                              " needs flows that start at a time: a receiver does not know when those "

@@ -15,8 +15,9 @@
 // behind that flow's end; the start is behind the first N ends, with theirs. The requester must be an
 // end of each, and learn of its end: any end of a SEND or WRITE flow, the requester of a READ. Keys:
 // `connection`: flows with the same number, source, destination, op, qps and DSCP share their queue pairs, in
-// the order in which they start; they are of service rc, are no streams, and have no `stop`. If any of them
-// has an `after`, all of the connection start by start_ns, then id: one that could start earlier waits.
+// the order in which they start; they are of service rc, are no streams, and have the same `stop`, if any. If
+// any of them has an `after`, all of the connection start by start_ns, then id: one that could start earlier
+// waits.
 // `connect`: the flow's queue pairs are created at this time, connected at its start, and destroyed when it
 // is over: at its source at once, at its destination `settle` nanoseconds later. 0: they are connected before
 // the run, as those of flows without the key, and destroyed so. Such flows are of service rc and op send or

@@ -1,7 +1,7 @@
 // SharedLanes: the queue pairs ("lanes") of one connection at one end, which several flows share: whose
 // requests are posted next. The requests of a flow go over a lane behind those of the flows that joined
-// before it, and all together are no more than the queue holds. No I/O and no clock: the program
-// (runner.cc) and the virtual-time engine (emu/des) post by it.
+// before it, and all together are no more than the queue holds. They stop together. No I/O and no clock: the
+// program (runner.cc) and the virtual-time engine (emu/des) post by it.
 #pragma once
 
 #include <algorithm>
@@ -39,6 +39,7 @@ class SharedLanes {
   // post(slot): posts the flow's next request to this lane; false: all of them are posted.
   template <class Post>
   void fill(std::size_t index, Post&& post) {
+    if (stopped_) return;
     Lane& lane = lanes_[index];
     while (lane.posted < depth_ && !lane.turns.empty()) {
       if (post(lane.turns.front()))
@@ -49,6 +50,8 @@ class SharedLanes {
   }
   // All of its flows fail together: true for the first one that says so.
   bool fail() { return !std::exchange(failed_, true); }
+  // Nothing is posted from now on: true for the first flow that says so.
+  bool stop() { return !std::exchange(stopped_, true); }
   void completed(std::size_t lane, std::uint64_t requests) { lanes_[lane].posted -= requests; }
 
  private:
@@ -60,7 +63,7 @@ class SharedLanes {
   std::vector<std::pair<std::int64_t, std::uint32_t>> starts_;
   std::uint32_t owner_ = 0xffffffff;
   std::vector<Lane> lanes_;
-  bool failed_ = false;
+  bool failed_ = false, stopped_ = false;
 };
 
 }  // namespace rocelab::app

@@ -38,6 +38,20 @@ TEST(SharedLanesTest, AFlowPostsBehindThoseThatJoinedBeforeItAndWithinTheDepth) 
   EXPECT_EQ(fill(lanes, 0, left), (Slots{4}));
 }
 
+TEST(SharedLanesTest, NothingIsPostedBehindTheStop) {
+  SharedLanes lanes(2);
+  lanes.add(1, 0, 1);
+  lanes.add(2, 10, 1);
+  std::map<std::uint32_t, int> left = {{1, 3}, {2, 1}};
+  lanes.join(1, 1);
+  lanes.join(2, 1);
+  EXPECT_EQ(fill(lanes, 0, left), (Slots{1, 1}));
+  EXPECT_TRUE(lanes.stop());
+  EXPECT_FALSE(lanes.stop()) << "the queue pairs are drained once";
+  lanes.completed(0, 2);
+  EXPECT_EQ(fill(lanes, 0, left), Slots{});
+}
+
 TEST(SharedLanesTest, MembersAreInTheOrderOfTheirStartsAndTheLowestSlotOwnsTheLanes) {
   SharedLanes lanes(1);
   lanes.add(5, 20, 1);

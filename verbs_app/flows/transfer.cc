@@ -242,7 +242,8 @@ void Transfer::on_completion(const ibv_wc& wc, std::int64_t now) {
 
 void Transfer::stop() {
   record_.status = is_source() ? "stopped" : "settled";
-  for (std::size_t i = 0; is_source() && i < lanes_.size(); ++i) Rdma::drain(*lanes_[i].qp);
+  if (!is_source() || (shared_ != nullptr && !shared_->stop())) return;
+  for (const Lane& lane : lanes_) Rdma::drain(*lane.qp);
 }
 
 void Transfer::fail(const std::string& why) {

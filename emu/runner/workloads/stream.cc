@@ -36,6 +36,10 @@ void Streams::read(ConfigSection& section, WorkloadSettings&, const WorkloadCont
 
 void Streams::check(ConfigSection& section, const WorkloadSettings& w, const Topology& topology) const {
   if (w.message_size.count() == 0) section.fail_at("message_size", "must be more than 0");
+  if (w.queue_pairs == QueuePairs::kPersistent)
+    section.fail_at("queue_pairs",
+                    "= \"persistent\" is not for streams: a pair of hosts has one, with queue "
+                    "pairs that live as long");
   const std::int64_t messages = stream_messages(params, w.message_size, w.stop - w.start);
   if (messages > std::min(kMaxMessages, kMostBytes / w.message_size))
     section.fail_at("stop", "makes a stream of " + std::to_string(messages) + " messages, more than " +

@@ -167,10 +167,14 @@ TEST(StreamReaderTest, NamesWhatIsWrongWithQueuePairs) {
   const std::string shared = "queue_pairs = \"persistent\"\n", made = "queue_pairs = \"per-flow\"\n";
   EXPECT_EQ(complaint("queue_pairs = \"shared\"\n"),
             "t.toml:9:15: workload.w.queue_pairs = \"shared\" is none of ahead, per-flow, persistent");
-  for (const std::string& other : {std::string("service = \"uc\"\n"), std::string("stop = \"1ms\"\n")})
-    EXPECT_EQ(
-        complaint(shared + other),
-        "t.toml:9:15: workload.w.queue_pairs = \"persistent\" needs service \"rc\" and flows without a stop");
+  EXPECT_EQ(complaint(shared + "service = \"uc\"\n"),
+            "t.toml:9:15: workload.w.queue_pairs = \"persistent\" needs service \"rc\"");
+  EXPECT_EQ(complaint(shared, "stop = \"1ms\"\n"),
+            "t.toml:9:15: workload.w.queue_pairs = \"persistent\" needs flows without a stop of their own: "
+            "those that share queue pairs stop together, at the stop of the workload");
+  EXPECT_EQ(complaint(shared + "stop = \"1ms\"\n"), "none");
+  EXPECT_EQ(complaint(made + "stop = \"1ms\"\n"),
+            "t.toml:9:15: workload.w.queue_pairs = \"per-flow\" needs flows without a stop");
   EXPECT_EQ(complaint(made, "stop = \"1ms\"\n"),
             "t.toml:9:15: workload.w.queue_pairs = \"per-flow\" needs flows without a stop");
   EXPECT_EQ(

@@ -1,7 +1,7 @@
 """Instants at which a run's clock stops: rules change when links fail or recover, and `engine.limit` ends the run.
 
 The switches' clock stops at the instant of a change (Header::stop_ps): what arrived before has gone by the old rules,
-nothing that arrives later has been looked at. Then the rules are replaced and the datapath's caches follow them.
+nothing that arrives later has been looked at. Then the rules are replaced and the datapath's caches emptied.
 At the limit it stops for good, so that a run that does not finish ends the same way every time.
 """
 
@@ -51,5 +51,11 @@ class Reroutes:
         return left[0] if left and left[0].at_ps <= self.plan.limit_ps else None
 
     def _replace(self, openflow: dict[str, tuple[str, ...]]) -> None:
+        """And empties the datapath's caches. `revalidator/wait` does not say that they follow the rules: it ends with the next round of the
+        revalidators, which may have begun before the rules changed."""
         self.session.ask("flows", flows={name: list(lines) for name, lines in openflow.items()})
-        self.session.appctl("revalidator/wait")
+        self.session.appctl("revalidator/pause")
+        try:
+            self.session.appctl("revalidator/purge")
+        finally:
+            self.session.appctl("revalidator/resume")

@@ -18,6 +18,7 @@ from rocelab.model import Array, PortPlan, RunOutcome
 _HOP = frames.KINDS.index("hop")
 _WIRE_OVERHEAD = 24  # bytes: FCS, preamble and gap, which records leave out
 _ANSWER = 128  # bytes; longer frames to a flow's source are data of a READ, shorter ones acknowledgements
+_PSNS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -141,10 +142,10 @@ def _seen(outcome: RunOutcome, most: int) -> Iterator[_Seen]:
     for names, at_switch in ((frames.switches(outcome.plan), True), (frames.hosts(outcome.plan), False)):
         for node, records in frames.by_node(outcome, names).items():
             parts.append((node, at_switch, records[records["kind"] == _HOP]))
-    every = _every([records["psn"] for _, _, records in parts], most)
+    every = _every([records for _, _, records in parts], most)
     found: list[_Seen] = []
     for node, at_switch, records in parts:
-        kept = records[records["psn"] % every == 0]
+        kept = records[taken(records, every)]
         zeros, ones = [0] * len(kept), [-1] * len(kept)
         ports = (kept["port"].tolist(), kept["peer"].tolist()) if at_switch else (zeros, ones)
         rest = (kept[f].tolist() for f in ("flow", "psn", "bytes"))
@@ -154,11 +155,17 @@ def _seen(outcome: RunOutcome, most: int) -> Iterator[_Seen]:
 
 def every_psn(outcome: RunOutcome, most: int) -> int:
     """Of which PSNs journeys() takes the hops, with so many at most: multiples of this."""
-    return _every([records["psn"][records["kind"] == _HOP] for records in outcome.events.values()], most)
+    return _every([records[records["kind"] == _HOP] for records in outcome.events.values()], most)
 
 
-def _every(psns: Sequence[Array], most: int) -> int:
+def taken(records: Array, every: int) -> Array:
+    """Which hops are of PSNs that are multiples of this. Notifications of congestion are of none: all of them have PSN 0."""
+    none = (records["psn"] == 0) & (records["bytes"] <= _ANSWER)
+    return np.asarray((records["psn"] % every == 0) & ~none)
+
+
+def _every(parts: Sequence[Array], most: int) -> int:
     every = 16
-    while sum(int(np.count_nonzero(each % every == 0)) for each in psns) > most:
+    while every < _PSNS and sum(int(np.count_nonzero(taken(records, every))) for records in parts) > most:
         every *= 2
     return every

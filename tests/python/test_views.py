@@ -137,6 +137,21 @@ def test_journeys_end_at_the_sink(lossy: RunOutcome) -> None:
         assert abs(len({j.psn for j in arrived if j.flow == flow.id}) - flow.packets / 16) < 1
 
 
+def test_notifications_of_congestion_leave_room_for_packets() -> None:
+    """All of them have PSN 0, a multiple of every number."""
+    outcome = run(QUICK, "roce+pfc+rocc")
+    hop = frames.KINDS.index("hop")
+    told = sum(
+        int(np.count_nonzero((r["kind"] == hop) & (r["psn"] == 0) & (r["bytes"] <= 128)))
+        for r in outcome.events.values()
+    )
+    most = told - 1
+    assert 0 < sum(len(j.hops) for j in hops.journeys(outcome, most)) <= most
+    every = hops.every_psn(outcome, most)
+    for records in outcome.events.values():
+        assert not np.any((records["psn"] == 0) & (records["bytes"] <= 128) & hops.taken(records, every))
+
+
 def test_fewer_hops_are_kept_of_fewer_packets(lossy: RunOutcome) -> None:
     everything = hops.journeys(lossy, 100_000)
     some = hops.journeys(lossy, 100)

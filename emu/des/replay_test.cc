@@ -257,6 +257,20 @@ TEST(ReplayTest, AReplayThatLosesPacketsIsNone) {
   }
 }
 
+TEST(ReplayTest, PacketsOfAReplayTakeThePathsOfTheirOriginal) {
+  const auto says = [](const std::string& replay) {
+    try {
+      replay_of(text(kLeafSpine, "random", "ranked", replay));
+    } catch (const ScenarioError& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(says(""), "none");
+  EXPECT_NE(says("set.topology.paths = \"first\"\n").find("in which packets take other paths"),
+            std::string::npos);
+}
+
 TEST(ReplayTest, AnOriginalThatLosesPacketsCannotBeReplayed) {
   const Scenario scenario = parse_scenario(text(kStar, "fifo"), "t.toml", {{"switch.lossy_buffer", "20KB"}});
   try {

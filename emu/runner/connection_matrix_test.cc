@@ -136,12 +136,16 @@ TEST(ConnectionMatrixTest, APlanKnowsWhichFlowsWaitForWhich) {
       3, 1,
       "3->2 id 1 start 5000000 size 10\n0->1 id 2 start 1000000 size 10 send_done_trigger 1\n"
       "0->2 id 3 trigger 1 size 10\ntrigger id 1 oneshot\n");
-  const Scenario s = parse_scenario(
+  const std::string workload =
       "transport = \"irn\"\n[topology]\nkind = \"star\"\nhosts = 4\n[[workload]]\nkind = \"file\"\nfile = "
       "\"" +
-          file.string() +
-          "\"\ndialect = \"htsim\"\n[[workload]]\nkind = \"incast\"\nreceiver = \"h1\"\nsize = \"1B\"\n",
-      "t.toml");
+      file.string() + "\"\ndialect = \"htsim\"\n";
+  EXPECT_EQ(
+      complaint_of([&] { parse_scenario(workload + "stop = \"1ms\"\n", "t.toml"); }),
+      "t.toml:9:8: workload.file.stop is not for flows that wait for others: when they would begin is not "
+      "known");
+  const Scenario s = parse_scenario(
+      workload + "[[workload]]\nkind = \"incast\"\nreceiver = \"h1\"\nsize = \"1B\"\n", "t.toml");
   const RunPlan plan = make_plan(s, s.settings[0], 1);
   std::filesystem::remove(file);
   ASSERT_EQ(plan.flows.size(), 6u);

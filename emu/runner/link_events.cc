@@ -47,19 +47,27 @@ std::vector<LinkChangeEntry> link_changes(const Settings& settings, const World&
   return changes;
 }
 
-std::vector<RouteChange> route_changes(const Settings& settings, const std::vector<Route>& before, Rng seed) {
+std::vector<LinkState> link_states(const Settings& settings) {
   std::vector<LinkEvent> known = settings.link_events;  // when the routes react to them
   for (LinkEvent& event : known) event.at = event.at + event.reroute_after;
   std::stable_sort(known.begin(), known.end(),
                    [](const LinkEvent& a, const LinkEvent& b) { return a.at < b.at; });
-  std::vector<RouteChange> changes;
+  std::vector<LinkState> states;
   std::vector<bool> dead(settings.topology.links().size());
-  BySwitch rules = by_switch(before);
   for (std::size_t i = 0; i < known.size(); ++i) {
     dead[known[i].link] = !known[i].up;
     if (i + 1 < known.size() && known[i + 1].at == known[i].at) continue;  // one change for all of an instant
-    BySwitch now = by_switch(Routing(settings.topology, dead).all_rules(seed));
-    RouteChange change = difference(Time::zero() + known[i].at, rules, now);
+    states.push_back({Time::zero() + known[i].at, dead});
+  }
+  return states;
+}
+
+std::vector<RouteChange> route_changes(const Settings& settings, const std::vector<Route>& before, Rng seed) {
+  std::vector<RouteChange> changes;
+  BySwitch rules = by_switch(before);
+  for (const LinkState& state : link_states(settings)) {
+    BySwitch now = by_switch(Routing(settings.topology, state.dead).all_rules(seed));
+    RouteChange change = difference(state.at, rules, now);
     if (!change.switches.empty()) changes.push_back(std::move(change));
     rules = std::move(now);
   }

@@ -12,6 +12,14 @@ namespace rocelab {
 // In the order of time; a link between switches by the port at its end b, then that at a.
 std::vector<LinkChangeEntry> link_changes(const Settings& settings, const World& world);
 
+// From `at` on the rules are those of a network without the links that are dead, by the topology's numbers.
+struct LinkState {
+  Time at;
+  std::vector<bool> dead;
+};
+// In the order of time, from the first event on.
+std::vector<LinkState> link_states(const Settings& settings);
+
 // In the order of time. `before`: the rules of the healthy network, made from the same `seed`.
 std::vector<RouteChange> route_changes(const Settings& settings, const std::vector<Route>& before, Rng seed);
 

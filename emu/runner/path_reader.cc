@@ -73,8 +73,8 @@ std::vector<Step> read_steps(ConfigSection& section, const Topology& topology) {
     const Step step = read_step(section, topology, word);
     for (const Step& before : steps)
       if (before.node == step.node)
-        section.fail_at("through", "comes to \"" + topology.nodes()[step.node].name +
-                                       "\" twice: a switch sends all that is for a host one way");
+        section.fail_at("through", "lists \"" + topology.nodes()[step.node].name +
+                                       "\" twice: a switch has one next hop for each host");
     steps.push_back(step);
   }
   if (steps.size() < 2) section.fail_at("through", "must list at least two switches, in their order");
@@ -92,7 +92,7 @@ std::vector<PinnedPath::Hop> hops_of(ConfigSection& section, const Topology& top
     if (link.one_way && link.a != steps[i].node)
       section.fail_at("through", "goes from \"" + topology.nodes()[steps[i].node].name + "\" to \"" +
                                      topology.nodes()[steps[i + 1].node].name +
-                                     "\" against the direction that clockwise = true leaves");
+                                     "\" against the only direction that clockwise = true allows");
     hops.push_back({steps[i].node, port});
   }
   return hops;

@@ -1,7 +1,9 @@
 // [[topology.path]]: what pinned paths are read from, and where frames then go.
 #include <gtest/gtest.h>
 
+#include "emu/runner/complaint_fixture.h"
 #include "emu/runner/offered_load.h"
+#include "emu/runner/plan.h"
 #include "emu/runner/route_walk.h"
 #include "emu/runner/scenario.h"
 
@@ -18,13 +20,8 @@ Topology topology_of(const std::string& text) {
   return parse_scenario(text, "t.toml").settings.at(0).topology;
 }
 
-std::string complaint_of(const std::string& text) {
-  try {
-    parse_scenario(text, "t.toml");
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "none";
+std::string complaint(const std::string& text) {
+  return complaint_of([&] { parse_scenario(text, "t.toml"); });
 }
 
 // The switches from host to host, by the rules.
@@ -67,21 +64,32 @@ TEST(PathReaderTest, FramesToAHostGoByItsPathFromWhereverTheyMeetIt) {
 }
 
 TEST(PathReaderTest, RulesAndPathsAgreeAndNothingCirclesWhateverFails) {
-  const Topology t = topology_of(kFatTree + kDirect + kBouncy +
-                                 path(R"(["h3", "h4"])", R"("agg8", "core3", "agg2", "edge2")"));
-  for (std::uint32_t failed = 0; failed <= t.links().size(); ++failed) {
-    std::vector<bool> dead(t.links().size());
-    if (failed < dead.size()) dead[failed] = true;
-    if (failed < dead.size() && t.is_host(t.links()[failed].a)) continue;  // no way at all
-    const Routing routing(t, dead);
-    const std::vector<Route> rules = routing.rules(Rng(1));
-    for (std::uint32_t src = 0; src < t.hosts(); ++src)
-      for (std::uint32_t dst = 0; dst < t.hosts(); ++dst) {
-        if (src == dst) continue;
-        for (std::uint16_t port = 0xc000; port < 0xc010; ++port)
-          ASSERT_GT(walk(t, routing, rules, src, dst, port), 0) << src << " -> " << dst << ", " << failed;
-      }
-  }
+  Topology t = topology_of(kFatTree + kDirect + kBouncy +
+                           path(R"(["h3", "h4"])", R"("agg8", "core3", "agg2", "edge2")"));
+  const std::uint32_t second = t.find_link(t.find("core3"), t.find("agg8"));  // fails with each of the others
+  for (const PathChoice paths : {PathChoice::kAll, PathChoice::kSpread, PathChoice::kFirst})
+    for (std::uint32_t failed = 0; failed <= 2 * t.links().size(); ++failed) {
+      t.paths = paths;
+      const std::uint32_t link = failed / 2;
+      std::vector<bool> dead(t.links().size());
+      if (link < dead.size() && t.is_host(t.links()[link].a)) continue;  // no way at all
+      if (link < dead.size()) dead[link] = true;
+      if (failed % 2 != 0) dead[second] = true;
+      const Routing routing(t, dead);
+      const std::vector<Route> rules = routing.rules(Rng(1));
+      for (std::uint32_t src = 0; src < t.hosts(); ++src)
+        for (std::uint32_t dst = 0; dst < t.hosts(); ++dst) {
+          if (src == dst) continue;
+          for (std::uint16_t port = 0xc000; port < 0xc008; ++port) {
+            const int links = walk(t, routing, rules, src, dst, port);
+            ASSERT_GT(links, 0) << src << " -> " << dst << ", " << failed;
+            ASSERT_LE(links, static_cast<int>(routing.longest_path(src, dst).size()));
+            if (paths != PathChoice::kAll) {
+              ASSERT_EQ(links, static_cast<int>(routing.path(src, dst).size()));
+            }
+          }
+        }
+    }
 }
 
 TEST(PathReaderTest, ALaterPathIsTakenWhileALinkOfAnEarlierOneIsDown) {
@@ -96,17 +104,39 @@ TEST(PathReaderTest, ALaterPathIsTakenWhileALinkOfAnEarlierOneIsDown) {
   EXPECT_EQ(way(t, Routing(t, dead), "h1", "h16"), "edge1 agg1 edge2 agg2 core3 agg8 edge8");
 }
 
+// Whether or not it is by the first ports.
 TEST(PathReaderTest, APathThatIsLongerIsInTheFormulas) {
-  const Topology plain = topology_of(kFatTree), pinned = topology_of(kFatTree + kBouncy);
-  const auto most = [](const Topology& t) {
+  const auto base_rtt = [](const std::string& paths) {
+    const Scenario s = parse_scenario(kFatTree + paths, "t.toml");
+    return make_plan(s, s.settings.at(0), 1).base_rtt;
+  };
+  const std::string other = path("\"h16\"", R"("agg2", "core3", "agg6", "core4", "agg8", "edge8")");
+  const Duration plain = base_rtt("");
+  for (const std::string& paths : {kBouncy, other}) {
+    const Topology t = topology_of(kFatTree + paths);
     const Routing routing(t);
     std::size_t links = 0;
     for (const auto& [src, dst] : routing.distinct_pairs())
-      links = std::max(links, routing.path(src, dst).size());
-    return links;
+      links = std::max(links, routing.longest_path(src, dst).size());
+    EXPECT_EQ(links, 8u);
+    EXPECT_GT(base_rtt(paths), plain + 2 * 2_us) << "two links more, one way";
+  }
+}
+
+// HPCC's telemetry has room for seven switches: also on a path that is for a failure.
+TEST(PathReaderTest, APathForFailuresIsNotLongerThanTelemetry) {
+  std::string scenario =
+      kFatTree + kDirect +
+      path("\"h16\"", R"("agg1", "core1", "agg5", "edge5", "agg6", "core3", "agg8", "edge8")");
+  scenario.replace(scenario.find("irn"), 3, "irn+pfc+hpcc");
+  const auto says = [](const std::string& text) {
+    return complaint_of([&] { make_plans(parse_scenario(text, "t.toml")); });
   };
-  EXPECT_EQ(most(plain), 6u);
-  EXPECT_EQ(most(pinned), 8u);
+  EXPECT_EQ(says(scenario), "none");
+  EXPECT_NE(
+      says(scenario + "[[link_event]]\nat = \"1ms\"\nbetween = [\"core1\", \"agg7\"]\nstate = \"down\"\n")
+          .find("room for 7 switches, and the longest path has 9"),
+      std::string::npos);
 }
 
 TEST(PathReaderTest, WhatIsOfferedGoesByThePath) {
@@ -136,7 +166,7 @@ TEST(PathReaderTest, OfLinksSideBySideThePortIsNamed) {
   const Topology t = topology_of(pair + path("\"b\"", "\"s-eth3\", \"t\""));
   EXPECT_EQ(Routing(t).next_ports(t.find("s"), t.find("b")), std::vector<std::uint32_t>{2});
   EXPECT_EQ(Routing(t).next_ports(t.find("t"), t.find("a")), (std::vector<std::uint32_t>{1, 2}));
-  const auto says = [&](const std::string& through) { return complaint_of(pair + path("\"b\"", through)); };
+  const auto says = [&](const std::string& through) { return complaint(pair + path("\"b\"", through)); };
   EXPECT_EQ(says("\"s\", \"t\""),
             "t.toml:16:11: topology.path.0.through goes from \"s\" to \"t\", which share 2 links: name the "
             "port, \"s-eth2\" to \"s-eth3\"");
@@ -150,7 +180,7 @@ TEST(PathReaderTest, OfLinksSideBySideThePortIsNamed) {
 
 TEST(PathReaderTest, RefusesWhatIsNoPath) {
   const auto says = [](const std::string& to, const std::string& through) {
-    return complaint_of(kFatTree + path(to, through));
+    return complaint(kFatTree + path(to, through));
   };
   EXPECT_EQ(says("\"h16\"", R"("agg1", "core1", "agg7", "edge8")"), "none");
   EXPECT_NE(says("\"h17\"", R"("agg7", "edge8")").find("names no host: \"h17\""), std::string::npos);
@@ -166,14 +196,13 @@ TEST(PathReaderTest, RefusesWhatIsNoPath) {
   EXPECT_NE(says("\"h16\"", R"("edge8")").find("at least two switches"), std::string::npos);
   EXPECT_NE(says("\"h16\"", R"("h1", "edge1")").find("\"h1\" is a host"), std::string::npos);
   EXPECT_NE(
-      says("\"h16\"", R"("agg1", "core1", "agg1", "core2", "agg7", "edge8")").find("comes to \"agg1\" twice"),
+      says("\"h16\"", R"("agg1", "core1", "agg1", "core2", "agg7", "edge8")").find("lists \"agg1\" twice"),
       std::string::npos);
-  EXPECT_NE(complaint_of(kFatTree + "[[topology.path]]\nto = \"h16\"\n").find("through"), std::string::npos);
-  EXPECT_NE(
-      complaint_of("transport = \"irn\"\n[topology]\nkind = \"ring\"\nswitches = 3\nclockwise = true\n" +
-                   path("\"h1\"", R"("s2", "s1")"))
-          .find("against the direction"),
-      std::string::npos);
+  EXPECT_NE(complaint(kFatTree + "[[topology.path]]\nto = \"h16\"\n").find("through"), std::string::npos);
+  EXPECT_NE(complaint("transport = \"irn\"\n[topology]\nkind = \"ring\"\nswitches = 3\nclockwise = true\n" +
+                      path("\"h1\"", R"("s2", "s1")"))
+                .find("against the only direction"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ Bytes shim_of(const NicConfig& nic) {
 std::size_t most_links(const Routing& routing) {
   std::size_t most = 0;
   for (const auto& [src, dst] : routing.distinct_pairs())
-    most = std::max({most, routing.path(src, dst).size(), routing.path(dst, src).size()});
+    most = std::max({most, routing.longest_path(src, dst).size(), routing.longest_path(dst, src).size()});
   return most;
 }
 
@@ -69,7 +69,7 @@ Extremes longest_paths(const Routing& routing, const NicConfig& nic) {
   Extremes most;
   const Bytes shim = shim_of(nic);
   for (const auto& [src, dst] : routing.distinct_pairs()) {
-    const Path there = routing.path(src, dst), back = routing.path(dst, src);
+    const Path there = routing.longest_path(src, dst), back = routing.longest_path(dst, src);
     most.links = std::max({most.links, there.size(), back.size()});
     most.base_rtt = std::max(most.base_rtt, round_trip(nic.mode, nic.active_mtu, there, back, shim));
     most.bdp_cap = std::max(most.bdp_cap, bdp_packets(nic.mode, nic.active_mtu, there, back, shim));
@@ -105,17 +105,20 @@ class Planner {
     const Extremes most = longest_paths(routing_, nic);
     plan_.base_rtt = most.base_rtt;
     most_links_ = most.links;
-    if (stamps && most.links > Telemetry::kMaxHops + 1)
+    if (!topology_.pinned.empty())  // some are there for failures
+      for (const LinkState& state : link_states(settings_))
+        most_links_ = std::max(most_links_, most_links(Routing(topology_, state.dead)));
+    if (stamps && most_links_ > Telemetry::kMaxHops + 1)
       refuse(settings_, "topology",
              "HPCC's telemetry has room for " + std::to_string(Telemetry::kMaxHops) +
-                 " switches, and the longest path has " + std::to_string(most.links - 1));
+                 " switches, and the longest path has " + std::to_string(most_links_ - 1));
     if (nic.mode == TransportMode::kIrn && settings_.nic.compute_bdp_cap) nic.irn.bdp_cap = cap(most.bdp_cap);
     plan_.bdp_cap = nic.mode == TransportMode::kIrn ? nic.irn.bdp_cap : 0;
     for (const Link& link : topology_.links())
       fastest_link_ = std::max(fastest_link_, link.rate);  // no congestion point names a higher rate
     add_hosts();
     add_switches();
-    fit_mechanisms(plan_, routing_, most.links);
+    fit_mechanisms(plan_, routing_, most_links_);
     policy_room_ = check_policies(plan_);
     plan_.routes = routing_.all_rules(rng_);
     plan_.world.link_changes = link_changes(settings_, plan_.world);

@@ -105,6 +105,8 @@ void check_replay(const RunPlan& plan) {
   if (!std::ranges::equal(plan.settings.topology.links(), original.settings.topology.links(), same_link) ||
       plan.wire_mtu != original.wire_mtu)
     refuse_original(plan.settings, "names " + original.label + ", which has other links or frames");
+  if (plan.routes != original.routes)
+    refuse_original(plan.settings, "names " + original.label + ", in which packets take other paths");
 }
 
 }  // namespace rocelab

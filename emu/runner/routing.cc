@@ -211,21 +211,45 @@ std::uint32_t Routing::chosen(const std::vector<std::uint32_t>& ports, std::uint
   return ports[digit % ports.size()];
 }
 
-Path Routing::path(std::uint32_t src, std::uint32_t dst) const {
+template <class Next>
+Path Routing::follow(std::uint32_t src, std::uint32_t dst, Next&& next_port) const {
   Path path;
-  const std::uint32_t last = edge_switch(dst), edge = edge_of_[last];
   const auto cross = [&](std::uint32_t node, std::uint32_t port) {
     const Link& link = topology_.links()[topology_.nodes()[node].links[port]];
     path.push_back({link.rate, link.delay});
     return topology_.neighbour(node, port);
   };
   std::uint32_t node = cross(src, 0);
-  const bool own = single_path() || pinned(dst);  // not that of all hosts of its switch
-  while (node != last) {
-    node = cross(node, own ? next_ports(node, dst).front() : first_port(node, edge).value_or(0));
-  }
+  while (node != edge_switch(dst)) node = cross(node, next_port(node));
   cross(dst, 0);
   return path;
+}
+
+Path Routing::path(std::uint32_t src, std::uint32_t dst) const {
+  const bool own = single_path() || pinned(dst);  // not that of all hosts of its switch
+  const std::uint32_t edge = edge_of_[edge_switch(dst)];
+  return follow(src, dst, [&](std::uint32_t node) {
+    return own ? next_ports(node, dst).front() : first_port(node, edge).value_or(0);
+  });
+}
+
+Path Routing::longest_path(std::uint32_t src, std::uint32_t dst) const {
+  if (!pinned(dst)) return path(src, dst);
+  struct Way {
+    std::size_t links = 0;
+    std::uint32_t port = 0;
+  };
+  std::map<std::uint32_t, Way> known = {{edge_switch(dst), {}}};  // by switch, to the host's switch
+  const auto find = [&](auto&& self, std::uint32_t node) -> Way {
+    if (const auto found = known.find(node); found != known.end()) return found->second;
+    Way longest;
+    for (const std::uint32_t port : next_ports(node, dst))
+      if (const std::size_t links = 1 + self(self, topology_.neighbour(node, port)).links;
+          links > longest.links)
+        longest = {links, port};
+    return known[node] = longest;
+  };
+  return follow(src, dst, [&](std::uint32_t node) { return find(find, node).port; });
 }
 
 void Routing::add_rules(std::uint32_t switch_node, const Rng& seed, std::vector<Route>& rules) const {
@@ -264,7 +288,7 @@ void Routing::add_host_rules(std::uint32_t switch_node, std::vector<Route>& rule
     if (!port && topology_.paths == PathChoice::kSpread) {
       const std::vector<std::uint32_t> ports = towards(switch_node, edge_of_[edge_switch(host)]);
       if (ports.size() > 1) port = chosen(ports, switch_node, host);
-      if (port == ports.front()) port.reset();
+      if (port && *port == ports.front()) port.reset();
     }
     if (port) rules.push_back({switch_node - topology_.hosts(), addresses_[host].ipv4, 32, 0, 0, *port});
   }

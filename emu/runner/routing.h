@@ -55,6 +55,8 @@ class Routing {
   }  // somewhere, by a path that counts
   // From host to host of one plane; of equal-cost paths the one through the first ports.
   Path path(std::uint32_t src, std::uint32_t dst) const;
+  // Of the paths that frames may take the one of most links: those to a pinned host differ.
+  Path longest_path(std::uint32_t src, std::uint32_t dst) const;
   // Hosts between which all paths with other rates or delays are, from any of them to any of them: large
   // networks have few such pairs among millions.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> distinct_pairs() const;
@@ -80,6 +82,8 @@ class Routing {
   }
   void number_edges();
   void pin();
+  template <class Next>
+  Path follow(std::uint32_t src, std::uint32_t dst, Next&& next_port) const;
   std::optional<std::uint32_t> pinned_port(std::uint32_t switch_node, std::uint32_t host) const;
   std::vector<std::uint16_t> distances(const std::vector<bool>& dead) const;
   std::vector<std::uint32_t> kinds_of_paths() const;

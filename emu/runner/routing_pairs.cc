@@ -25,11 +25,15 @@ class Numbers {
   std::map<T, std::uint32_t> known_;
 };
 
-// Two hosts for each switch, rate and delay, for paths below one switch, too.
-std::vector<std::uint32_t> representatives(const Topology& topology) {
+// Two hosts for each switch, rate and delay, for paths below one switch, too; and those with pinned paths.
+std::vector<std::uint32_t> representatives(const Topology& topology, const Routing& routing) {
   std::set<std::tuple<std::uint32_t, LinkKind, int>> seen;
   std::vector<std::uint32_t> hosts;
   for (std::uint32_t h = 0; h < topology.hosts(); ++h) {
+    if (routing.pinned(h)) {
+      hosts.push_back(h);
+      continue;
+    }
     const Link& link = topology.links()[topology.nodes()[h].links[0]];
     for (int copy = 0; copy < 2; ++copy)
       if (seen.emplace(link.b, kind_of(link), copy).second) {
@@ -65,9 +69,7 @@ std::vector<std::uint32_t> Routing::kinds_of_paths() const {
 }
 
 std::vector<std::pair<std::uint32_t, std::uint32_t>> Routing::distinct_pairs() const {
-  std::vector<std::uint32_t> hosts = representatives(topology_);
-  for (const auto& [host, ports] : pinned_)
-    if (std::ranges::find(hosts, host) == hosts.end()) hosts.push_back(host);
+  const std::vector<std::uint32_t> hosts = representatives(topology_, *this);
   // Where each host has a path of its own through the same switches, no two pairs are taken for alike.
   const bool by_host = topology_.paths == PathChoice::kSpread;
   const std::vector<std::uint32_t> kinds = by_host ? std::vector<std::uint32_t>() : kinds_of_paths();

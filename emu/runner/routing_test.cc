@@ -28,20 +28,21 @@ TEST(RoutingTest, EveryPairIsJoinedByShortestPathsOnEveryBucket) {
 }
 
 TEST(RoutingTest, NicsOfOnePlaneReachEachOtherAndNoneOfAnother) {
-  for (const Topology& t :
-       {make_planes(make_leaf_spine(3, 2, 2, {}, {}), 2), make_planes(make_star(4, {}), 3),
-        make_planes(make_fat_tree({4, 2, {}, {}, {}}), 2), make_rails({1, 4, 0, 2, {}, {}}),
-        make_rails({3, 2, 2, 2, {}, {}}), with_nics(make_dumbbell(2, 2, {}, {}), 2)}) {
-    const Routing routing(t);
-    const std::vector<Route> rules = routing.rules(Rng(1));
-    for (std::uint32_t src = 0; src < t.hosts(); ++src)
-      for (std::uint32_t dst = 0; dst < t.hosts(); ++dst) {
-        if (src == dst) continue;
-        const std::uint16_t port = static_cast<std::uint16_t>(0xc000 + src);
-        const int expected = t.reaches(src, dst) ? static_cast<int>(routing.path(src, dst).size()) : -1;
-        ASSERT_EQ(walk(t, routing, rules, src, dst, port), expected) << t.kind << " " << src << "->" << dst;
-      }
-  }
+  for (Topology t : {make_planes(make_leaf_spine(3, 2, 2, {}, {}), 2), make_planes(make_star(4, {}), 3),
+                     make_planes(make_fat_tree({4, 2, {}, {}, {}}), 2), make_rails({1, 4, 0, 2, {}, {}}),
+                     make_rails({3, 2, 2, 2, {}, {}}), with_nics(make_dumbbell(2, 2, {}, {}), 2)})
+    for (const PathChoice paths : {PathChoice::kAll, PathChoice::kSpread, PathChoice::kFirst}) {
+      t.paths = paths;
+      const Routing routing(t);
+      const std::vector<Route> rules = routing.rules(Rng(1));
+      for (std::uint32_t src = 0; src < t.hosts(); ++src)
+        for (std::uint32_t dst = 0; dst < t.hosts(); ++dst) {
+          if (src == dst) continue;
+          const std::uint16_t port = static_cast<std::uint16_t>(0xc000 + src);
+          const int expected = t.reaches(src, dst) ? static_cast<int>(routing.path(src, dst).size()) : -1;
+          ASSERT_EQ(walk(t, routing, rules, src, dst, port), expected) << t.kind << " " << src << "->" << dst;
+        }
+    }
 }
 
 TEST(RoutingTest, GroupsAreFloodedInEachPlane) {

@@ -120,6 +120,8 @@ void read_stop(ConfigSection& section, WorkloadSettings& w) {
         std::ranges::any_of(w.flows, [](const ListedFlow& f) { return f.op == FlowOp::kRead; }))
       section.fail_at("stop",
                       "needs op = \"send\" or \"write\": a READ's source does not know when it is over");
+    if (std::ranges::any_of(w.flows, [](const ListedFlow& f) { return f.after_count > 0; }))
+      section.fail_at("stop", "is not for flows that wait for others: when they would begin is not known");
   }
   const bool waits = any || w.service != FlowService::kRc || w.queue_pairs == QueuePairs::kPerFlow;
   if (section.has("settle") && !waits)

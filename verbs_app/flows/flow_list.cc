@@ -157,7 +157,7 @@ Flow parse_flow(std::vector<std::string> words) {
   if (f.has_stop() && f.op == Op::kRead)
     throw std::runtime_error("a flow with a stop is of op send or write");
   if (f.connection != 0 && (f.is_stream() || !f.reliable()))
-    throw std::runtime_error("a flow of a connection is of service rc, without rate");
+    throw std::runtime_error("a flow of a connection has service rc and no rate");
   if (f.destroys() && (f.numbered() || !f.after.empty() || f.op == Op::kRead || f.connection != 0))
     throw std::runtime_error(
         "a flow with connect is of service rc and op send or write, without rate, after, stop and "
@@ -202,11 +202,11 @@ void check_connections(const std::vector<Flow>& flows, const std::string& name) 
   for (const Flow& f : flows) {
     if (f.connection == 0) continue;
     const Flow& other = *first.try_emplace(f.connection, &f).first->second;
-    if (std::tie(f.src, f.dst, f.op, f.qps, f.dscp, f.stop_ps) !=
-        std::tie(other.src, other.dst, other.op, other.qps, other.dscp, other.stop_ps))
+    if (std::tie(f.src, f.dst, f.op, f.qps, f.dscp, f.stop_ps, f.settle_ns) !=
+        std::tie(other.src, other.dst, other.op, other.qps, other.dscp, other.stop_ps, other.settle_ns))
       throw std::runtime_error(
           name + ": flows " + std::to_string(other.id) + " and " + std::to_string(f.id) +
-          " are of one connection, and differ in source, destination, op, qps, dscp or stop");
+          " are of one connection, and differ in source, destination, op, qps, dscp, stop or settle");
   }
 }
 

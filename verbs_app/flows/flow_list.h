@@ -15,24 +15,22 @@
 // behind that flow's end; the start is behind the first N ends, with theirs. The requester must be an
 // end of each, and learn of its end: any end of a SEND or WRITE flow, the requester of a READ. Keys:
 // `connection`: flows with the same number, source, destination, op, qps and DSCP share their queue pairs, in
-// the order in which they start; they are of service rc, are no streams, and have the same `stop`, if any. If
-// any of them has an `after`, all of the connection start by start_ns, then id: one that could start earlier
-// waits.
-// `connect`: the flow's queue pairs are created at this time, connected at its start, and destroyed when it
-// is over: at its source at once, at its destination `settle` nanoseconds later. 0: they are connected before
-// the run, as those of flows without the key, and destroyed so. Such flows are of service rc and op send or
-// write, are no streams, and have no `after` and no `stop`.
-// `dscp`: that of the flow's queue pairs at both ends. `rate`: the flow is a stream, open loop. Its message n
-// is due when a clock that begins with the flow shows n * message_size * 8 / rate, and is posted then,
-// whether or not earlier ones are complete. `rate` is in bits per second of payload. `on`, `off`: the
-// stream's clock runs for `on` and stands still for `off` in turn, both in nanoseconds as start times are.
-// `stop`: at this time, in nanoseconds after the epoch, the flow's source begins no further message; the
-// destination waits `settle` nanoseconds (10 ms) longer for what is on its way. Messages of a stream and of a
-// flow with a stop are numbered: each brings its number as immediate data, and its destination counts it.
-// `service`: rc, uc or ud. UC and UD do not repair losses: their messages are numbered, and the destination
-// is over when all have come, or nothing has for `settle` since the last one was due. With ud, which needs op
-// send, messages are cut into datagrams of at most `datagram` bytes, and these are what is numbered and
-// counted.
+// the order in which they start; they are of service rc, are no streams, and have one `stop` and one
+// `settle`. If any of them has an `after`, all of the connection start by start_ns, then id: one that could
+// start earlier waits. `connect`: the flow's queue pairs are created at this time, connected at its start,
+// and destroyed when it is over: at its source at once, at its destination `settle` nanoseconds later. 0:
+// they are connected before the run, as those of flows without the key, and destroyed so. Such flows are of
+// service rc and op send or write, are no streams, and have no `after` and no `stop`. `dscp`: that of the
+// flow's queue pairs at both ends. `rate`: the flow is a stream, open loop. Its message n is due when a clock
+// that begins with the flow shows n * message_size * 8 / rate, and is posted then, whether or not earlier
+// ones are complete. `rate` is in bits per second of payload. `on`, `off`: the stream's clock runs for `on`
+// and stands still for `off` in turn, both in nanoseconds as start times are. `stop`: at this time, in
+// nanoseconds after the epoch, the flow's source begins no further message; the destination waits `settle`
+// nanoseconds (10 ms) longer for what is on its way. Messages of a stream and of a flow with a stop are
+// numbered: each brings its number as immediate data, and its destination counts it. `service`: rc, uc or ud.
+// UC and UD do not repair losses: their messages are numbered, and the destination is over when all have
+// come, or nothing has for `settle` since the last one was due. With ud, which needs op send, messages are
+// cut into datagrams of at most `datagram` bytes, and these are what is numbered and counted.
 //
 //   # name  IPv4 address
 //   h1      10.0.0.1

@@ -117,17 +117,17 @@ TEST(FlowListTest, FlowsOfAConnectionAgreeOnIt) {
        {"a c write 9 1 7 2", "b a write 9 1 7 2", "a b send 9 1 7 2", "a b write 9 1 7 1"})
     EXPECT_EQ(
         error_of(std::string("0 a b write 1 1 0 2 x connection=5\n1 ") + other + " x connection=5\n"),
-        "flows.txt: flows 0 and 1 are of one connection, and differ in source, destination, op, qps, dscp or "
-        "stop");
+        "flows.txt: flows 0 and 1 are of one connection, and differ in source, destination, op, qps, dscp, "
+        "stop or settle");
   EXPECT_EQ(flows("0 a b send 1 1 0 1 x connection=5 stop=9\n1 a b send 1 1 7 1 x connection=5 stop=9\n")[1]
                 .stop_ns(),
             9);
   EXPECT_NE(error_of("0 a b send 1 1 0 1 x connection=5 stop=9\n1 a b send 1 1 7 1 x connection=5 stop=8\n")
-                .find("qps, dscp or stop"),
+                .find("qps, dscp, stop or settle"),
             std::string::npos);
   for (const char* bad : {"rate=8", "service=uc"})
     EXPECT_EQ(error_of(std::string("0 a b write 1 1 0 1 x connection=5 ") + bad + "\n"),
-              "flows.txt:1: a flow of a connection is of service rc, without rate");
+              "flows.txt:1: a flow of a connection has service rc and no rate");
 }
 
 TEST(FlowListTest, AFlowMaySayWhenItsQueuePairsAreCreated) {

@@ -188,7 +188,7 @@ void Transfer::fill_lane(std::size_t index, std::int64_t now) {
 void Transfer::start(std::int64_t now) {
   record_.posted = now;
   if (shared_ != nullptr) shared_->join(script_.slot(), script_.lanes());
-  fill(now);
+  if (!script_.time_is_up(now - epoch_)) fill(now);  // else its alarm comes at once
 }
 
 void Transfer::fill(std::int64_t now) {

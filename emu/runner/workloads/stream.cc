@@ -38,8 +38,8 @@ void Streams::check(ConfigSection& section, const WorkloadSettings& w, const Top
   if (w.message_size.count() == 0) section.fail_at("message_size", "must be more than 0");
   if (w.queue_pairs == QueuePairs::kPersistent)
     section.fail_at("queue_pairs",
-                    "= \"persistent\" is not for streams: a pair of hosts has one, with queue "
-                    "pairs that live as long");
+                    "= \"persistent\" is not for streams: a pair of hosts has one, whose queue pairs live "
+                    "until its stop anyway");
   const std::int64_t messages = stream_messages(params, w.message_size, w.stop - w.start);
   if (messages > std::min(kMaxMessages, kMostBytes / w.message_size))
     section.fail_at("stop", "makes a stream of " + std::to_string(messages) + " messages, more than " +

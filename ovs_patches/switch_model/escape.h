@@ -153,8 +153,8 @@ class EscapeFlows {
     while (size < 2 * most) size *= 2;
     places_.resize(size, kFree);
   }
-  // A flow that now comes in by another port has the new one.
-  void note(const SwitchFlow& flow) {
+  // A flow that now comes in by another port has the new one. True: it was not here.
+  bool note(const SwitchFlow& flow) {
     const std::uint64_t key = flow.key() & flow_bits_;
     // A train of one flow, or flows in turns: these take no search.
     const std::size_t known = keys_.size();
@@ -164,6 +164,15 @@ class EscapeFlows {
       last_ = next;
     }
     if (flows_[last_].in != flow.in) flows_[last_] = flow;
+    return false;
+  }
+  // It leaves by another port now. Its entry gives way in its turn.
+  void forget_flow(std::uint64_t key) {
+    const std::uint32_t at = places_[place_of(key & flow_bits_)];
+    if (at == kFree) return;
+    forget(keys_[at]);
+    keys_[at] = kNobody;
+    flows_[at].in = PortId{0xffff};
   }
   const SwitchFlow* find(std::uint64_t key) const {
     const std::uint32_t at = places_[place_of(key & flow_bits_)];
@@ -206,12 +215,13 @@ class EscapeFlows {
 
  private:
   static constexpr std::uint32_t kFree = 0xffffffff;
-  [[gnu::noinline]] void search(const SwitchFlow& flow, std::uint64_t key) {
+  static constexpr std::uint64_t kNobody = ~std::uint64_t{0};  // no data packet is for QPN 0xffffff
+  [[gnu::noinline]] bool search(const SwitchFlow& flow, std::uint64_t key) {
     std::size_t place = place_of(key);
     if (places_[place] != kFree) {
       last_ = places_[place];
       flows_[last_] = flow;
-      return;
+      return false;
     }
     if (flows_.size() < most_) {
       last_ = flows_.size();
@@ -219,7 +229,7 @@ class EscapeFlows {
       keys_.push_back(key);
     } else {
       last_ = next_;
-      forget(keys_[last_]);
+      if (keys_[last_] != kNobody) forget(keys_[last_]);
       place = place_of(key);
       flows_[last_] = flow;
       keys_[last_] = key;
@@ -227,6 +237,7 @@ class EscapeFlows {
       next_ = next_ + 1 < most_ ? next_ + 1 : 0;
     }
     places_[place] = static_cast<std::uint32_t>(last_);
+    return true;
   }
   std::size_t wanted(std::uint64_t key) const {
     return (key * 0x9e3779b97f4a7c15u >> 32) & (places_.size() - 1);

@@ -190,6 +190,25 @@ TEST(SwitchEscapeTest, WithOpenBelowNoTokenIsSentForAFlowOfALongQueue) {
   }
 }
 
+// Its frames would come to the new port, where no place is reserved for them.
+TEST(SwitchEscapeTest, AFlowThatLeavesByAnotherPortGetsNoTokenForItsOldOne) {
+  for (const bool moves : {false, true}) {
+    std::vector<PortConfig> ports(3);
+    ports[0].peer = PeerKind::kSwitch;  // upstream
+    SwitchConfig config = config_of(kFixed, 60_KB);
+    config.mechanisms.of<EscapeMechanism>().period = 100_ns;
+    Bench b(config, ports);
+    for (int i = 0; i < 2; ++i) {
+      const PortId outs[] = {port(moves && i == 1 ? 2 : 1)};
+      b.node.deliver(port(0), outs, make_packet(b.pool, 1098_B, 3, 0), at(i * 1_us));
+    }
+    b.run_until(at(2_us));  // both have left
+    b.node.request_pause(PauseOwner::kOperator, port(0), tc(3), true, at(2_us));
+    b.run_until(at(2_us + 150_ns));
+    EXPECT_EQ(b.counters(0).escape_tokens_sent, 1u) << "for one port";
+  }
+}
+
 // EscapeParams::classes: two lossless classes wait in the same way, and one of them is served.
 TEST(SwitchEscapeTest, OnlyTheClassesThatItServesGetTokens) {
   std::vector<PortConfig> ports(3);

@@ -147,10 +147,15 @@ EscapeMechanism::EscapeMechanism(const Params& params, SwitchActions actions, Rn
   }
 }
 
-// A frame joins a queue that Escape looks after: its flow traverses the port.
+// A frame joins a queue that Escape looks after: its flow traverses the port. If it left by another one
+// before, as rules have changed, a token on its account would reserve a place there for a frame that comes
+// here.
 void EscapeMechanism::on_enqueue(PortId out, PortId in, const Packet& packet, Time now) {
   if (packet.kind != PacketKind::kData || packet.dst == kNoNode) return;
-  at(out).flows.note(flow_of(packet, in));
+  if (const SwitchFlow flow = flow_of(packet, in); at(out).flows.note(flow)) {
+    for (std::uint16_t p = 0; p < ports_.size(); ++p)
+      if (p != out.value) ports_[p].flows.forget_flow(flow.key());
+  }
   if (params_.announce || params_.return_tokens) on_enqueued_more(out, packet, now);
 }
 

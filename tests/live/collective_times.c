@@ -1,9 +1,9 @@
 // How long a collective takes, as nccl-tests and the OSU benchmarks measure it: `collective_times OPERATION
 // BYTES ITERATIONS`, BYTES as docs/explanation/collectives.md has it. Prints three means over iterations, in
-// microseconds: the slowest rank's own time, which is what those benchmarks print; the time from the first
-// rank's begin to the last one's end; and from the first rank's begin to the last one's begin. Hosts of a
-// topology share CLOCK_REALTIME. A barrier stands before each iteration, and one more iteration connects the
-// ranks.
+// microseconds: the slowest rank's own time, which is what those benchmarks print; and to the last rank's end
+// from the last one's begin, before which nobody is through where all wait for all, and from rank 0's begin,
+// which is the root of a broadcast. Hosts of a topology share CLOCK_REALTIME. A barrier stands before each
+// iteration, which ranks leave at other times, and one more iteration connects the ranks.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,25 +40,24 @@ int main(int argc, char** argv) {
   const int bytes = atoi(argv[2]), iterations = atoi(argv[3]);
   float* sent = calloc(1, (size_t)bytes);
   float* got = calloc(1, (size_t)bytes);
-  double slowest_sum = 0, span_sum = 0, skew_sum = 0;
+  double slowest_sum = 0, latest_sum = 0, root_sum = 0;
   for (int i = -1; i < iterations; ++i) {
     MPI_Barrier(MPI_COMM_WORLD);
     const long long begin = now_ns();
     run(argv[1], bytes, sent, got);
     const long long end = now_ns(), mine = end - begin;
-    long long first = 0, latest = 0, last = 0, slowest = 0;
-    MPI_Reduce(&begin, &first, 1, MPI_LONG_LONG, MPI_MIN, 0, MPI_COMM_WORLD);
+    long long latest = 0, last = 0, slowest = 0;
     MPI_Reduce(&begin, &latest, 1, MPI_LONG_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
     MPI_Reduce(&end, &last, 1, MPI_LONG_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
     MPI_Reduce(&mine, &slowest, 1, MPI_LONG_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
     if (i < 0) continue;
     slowest_sum += (double)slowest;
-    span_sum += (double)(last - first);
-    skew_sum += (double)(latest - first);
+    latest_sum += (double)(last - latest);
+    root_sum += (double)(last - begin);  // at rank 0
   }
   if (rank == 0)
     printf("%s %d bytes, %d ranks: %.3f us, %.3f us, %.3f us\n", argv[1], bytes, ranks,
-           slowest_sum / iterations * 1e-3, span_sum / iterations * 1e-3, skew_sum / iterations * 1e-3);
+           slowest_sum / iterations * 1e-3, latest_sum / iterations * 1e-3, root_sum / iterations * 1e-3);
   free(sent);
   free(got);
   MPI_Finalize();

@@ -71,7 +71,7 @@ exec {shlex.quote(str(ROCELAB))} rsh "$host" "TMPDIR={path}/$host $*"
 
 
 def _mpi_us(run_id: str, folder: Path, case: Case, size: int) -> float:
-    """From the begin of the last rank that all wait for to the last one's end."""
+    """To the last rank's end, from the begin of whoever it waits for: the last one that begins, or a broadcast's root."""
     hosts = ",".join(f"10.0.0.{i + 1}" for i in range(_HOSTS))
     options = {
         "plm_rsh_agent": str(folder / "rsh"),
@@ -99,8 +99,7 @@ def _mpi_us(run_id: str, folder: Path, case: Case, size: int) -> float:
     nothing_refused(said.stderr)
     found = re.search(r"ranks: ([0-9.]+) us, ([0-9.]+) us, ([0-9.]+) us", said.stdout)
     assert found, said.stdout
-    span, skew = float(found[2]), float(found[3])
-    return span - skew if case.enters else span
+    return float(found[2 if case.enters else 3])
 
 
 def _workload_us(label: str, case: Case, size: int) -> float:

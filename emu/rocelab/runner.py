@@ -12,7 +12,7 @@ from rich.table import Table
 from rocelab import results
 from rocelab.display import RunDisplay
 from rocelab.errors import RocelabError
-from rocelab.headline import headline
+from rocelab.headline import Headline, headline
 from rocelab.labels import read_label
 from rocelab.privileges import require_root
 from rocelab.progress import Progress, ProgressLines
@@ -20,6 +20,7 @@ from rocelab.result import Result
 from rocelab.scenario import make_plans, print_warnings
 from rocelab.under_way import UnderWay
 
+_GAP = 2  # of a table without lines, beside each column
 _MOST_ERRORS = 3  # in the last line
 
 
@@ -68,7 +69,8 @@ def run_scenario(
             watched=under_way is not None,
             label=label,
         )
-    console.print(_table(result))
+    for table in tables_of(headline(result.summary), _title(result), console.width):
+        console.print(table)
     console.print(_fidelity(result))
     console.print(f"{time.monotonic() - begin:.1f} s; report: [bold]{result.report}[/]")
     if not result.complete:
@@ -86,19 +88,36 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _table(result: Result) -> Table:
-    found = headline(result.summary)
-    seeds = len(result.scenario.seeds)
-    table = Table(
-        title=f"{result.scenario.name}: "
-        + (f"mean of {seeds} seeds, ± 95 % confidence" if seeds > 1 else f"seed {result.scenario.seeds[0]}"),
-        box=None,
+def _title(result: Result) -> str:
+    seeds = result.scenario.seeds
+    return f"{result.scenario.name}: " + (
+        f"mean of {len(seeds)} seeds, ± 95 % confidence" if len(seeds) > 1 else f"seed {seeds[0]}"
     )
+
+
+def tables_of(found: Headline, title: str, width: int) -> list[Table]:
+    """As many labels side by side as there is room for: of cells that are cut off nothing is left to read."""
+    room = width - max(len(metric.heading) for metric in found.columns) - _GAP
+    groups: list[list[int]] = []
+    left = 0
+    for number, (label, _, cells) in enumerate(found.rows):
+        needed = max(len(text) for text in (label, *(cell.line for cell in cells))) + _GAP
+        if not groups or needed > left:
+            groups.append([])
+            left = room
+        groups[-1].append(number)
+        left -= needed
+    return [_table(found, group, title) for group in groups]
+
+
+def _table(found: Headline, group: list[int], title: str) -> Table:
+    table = Table(title=title, box=None)
     table.add_column("")
-    for label, *_ in found.rows:
-        table.add_column(label, justify="right")
+    for row in group:
+        table.add_column(found.rows[row][0], justify="right")
     for number, metric in enumerate(found.columns):
-        table.add_row(metric.heading, *(cell.line for cell in found.column(number)))
+        cells = found.column(number)
+        table.add_row(metric.heading, *(cells[row].line for row in group))
     return table
 
 

@@ -64,9 +64,7 @@ def trace_rows(outcome: RunOutcome, run: int) -> Iterator[tuple[Any, ...]]:
     """Of the table `traces`."""
     every = hops.every_psn(outcome, _MOST_HOPS)
     for source, records in outcome.events.items():
-        kept = ~np.isin(records["kind"], _SAMPLED) & (
-            (records["kind"] != _HOP) | hops.taken(records, every)
-        )
+        kept = ~np.isin(records["kind"], _SAMPLED) & ((records["kind"] != _HOP) | hops.taken(records, every))
         if len(kept):
             kept[-1] = True  # a pause that nothing ends lasts until the last record
         yield run, source, int(np.count_nonzero(kept)), pack(records[kept])

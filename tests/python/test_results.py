@@ -13,6 +13,7 @@ import pytest
 import synthetic
 from rocelab import frames, results, runner, traces
 from rocelab.errors import RocelabError
+from rocelab.headline import headline
 from rocelab.model import FidelityInputs, RunOutcome, RunPlan
 from rocelab.result import Result
 from rocelab.summary import fidelity
@@ -179,7 +180,8 @@ def test_a_detach_while_flows_run_is_not_exact() -> None:
 def test_the_table_has_rows_of_mechanisms_only_where_they_did_something(tmp_path: Path) -> None:
     def rows(scenario: Path, *overrides: str) -> list[str]:
         result = results.run(scenario, "des", overrides=overrides, out=tmp_path / scenario.stem)
-        return [str(cell).strip() for cell in runner._table(result).columns[0].cells]
+        (table,) = runner.tables_of(headline(result.summary), "", 200)
+        return [str(cell).strip() for cell in table.columns[0].cells]
 
     plain = rows(QUICK)
     assert "dropped (packets)" in plain and "CNPs (frames)" not in plain and "escaped (frames)" not in plain

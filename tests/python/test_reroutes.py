@@ -29,9 +29,8 @@ def test_the_clock_stops_at_changes_and_for_good_at_the_limit(
     changes_ps: tuple[int, ...], stops: list[int]
 ) -> None:
     asked: list[dict[str, Any]] = []
-    session: Any = SimpleNamespace(
-        ask=lambda what, **kw: asked.append(kw["flows"]), appctl=lambda *words: None
-    )
+    told: list[str] = []
+    session: Any = SimpleNamespace(ask=lambda what, **kw: asked.append(kw["flows"]), appctl=told.append)
     changes = tuple(SimpleNamespace(at_ps=t, openflow={"s1": (f"rule {t}",)}) for t in changes_ps)
     plan: Any = SimpleNamespace(route_changes=changes, limit_ps=30)
     reroutes, segment = Reroutes(plan, session), Segment()
@@ -41,5 +40,7 @@ def test_the_clock_stops_at_changes_and_for_good_at_the_limit(
     assert segment.stops == stops
     made = [t for t in changes_ps if t <= 30]
     assert asked == [{"s1": [f"rule {t}"]} for t in made]
+    # The datapath's caches are empty when the clock goes on.
+    assert told == ["revalidator/pause", "revalidator/purge", "revalidator/resume"] * len(made)
     segment.stop_due = False
     assert not reroutes.follow(segment), "on the way to it"

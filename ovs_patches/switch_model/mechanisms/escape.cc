@@ -147,15 +147,18 @@ EscapeMechanism::EscapeMechanism(const Params& params, SwitchActions actions, Rn
   }
 }
 
-// A frame joins a queue that Escape looks after: its flow traverses the port. If it left by another one
-// before, as rules have changed, a token on its account would reserve a place there for a frame that comes
-// here.
+// The flow traverses the port. If it left by another one before, as rules have changed, a token on its
+// account would reserve a place there for a frame that comes here.
+void EscapeMechanism::note(PortId out, const SwitchFlow& flow) {
+  if (!at(out).flows.note(flow)) return;
+  for (std::uint16_t p = 0; p < ports_.size(); ++p)
+    if (p != out.value) ports_[p].flows.forget_flow(flow.key());
+}
+
+// A frame joins a queue that Escape looks after.
 void EscapeMechanism::on_enqueue(PortId out, PortId in, const Packet& packet, Time now) {
   if (packet.kind != PacketKind::kData || packet.dst == kNoNode) return;
-  if (const SwitchFlow flow = flow_of(packet, in); at(out).flows.note(flow)) {
-    for (std::uint16_t p = 0; p < ports_.size(); ++p)
-      if (p != out.value) ports_[p].flows.forget_flow(flow.key());
-  }
+  note(out, flow_of(packet, in));
   if (params_.announce || params_.return_tokens) on_enqueued_more(out, packet, now);
 }
 

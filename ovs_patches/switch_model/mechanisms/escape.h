@@ -80,6 +80,7 @@ class EscapeMechanism {
   bool serves(Tc tc) const { return (classes_ & bit_of(tc)) != 0; }
   bool between_switches(PortId port) const;
 
+  void note(PortId out, const SwitchFlow& flow);
   Duration period_of(PortId port) const;
   bool takes_tokens(PortId port) const;
   void clear_hol_block(PortId ingress, Tc tc, Time now);

@@ -107,8 +107,8 @@ void EscapeMechanism::receive_announcement(PortId in, std::span<const PortId> ou
   }
   ++actions_.counters(in).escape_announcements_received;
   const PortId egress = outs[0];
+  note(egress, flow_of(*packet, in));
   EscapeFlows& flows = at(egress).flows;
-  flows.note(flow_of(*packet, in));
   if (params_.return_tokens) flows.wake_last();
   // As many wait to be sent on as the table has places; others will come again.
   if (!between_switches(egress) || (actions_.paused(egress) & bit_of(packet->tc)) == 0 ||

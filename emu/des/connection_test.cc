@@ -105,7 +105,8 @@ TEST(ConnectionTest, FlowsOfAPairShareQueuePairsAndAreServedInTheOrderOfTheirSta
       }
 }
 
-// What has begun goes on to its end; what waits for its turn never leaves, and its flow says so.
+// Messages that have begun go on to their end; those that wait for their turn never leave, and their flow is
+// stopped.
 TEST(ConnectionTest, ItsFlowsStopTogether) {
   for (const char* label : {"roce", "roce+pfc", "irn"})
     for (const char* op : {"send", "write"})

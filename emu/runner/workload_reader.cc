@@ -175,7 +175,7 @@ void read_messages(ConfigSection& section, WorkloadSettings& w, Bytes largest_fl
     section.fail_at("qps", "must be 1 over service \"ud\": datagrams of a flow go over one queue pair");
 }
 
-// What flows of one connection have begun goes on to its end, in order: so they all stop at once.
+// Flows of one connection stop together: its queue pairs, once drained, send nothing more.
 void check_queue_pairs(ConfigSection& section, const WorkloadSettings& w) {
   if (w.queue_pairs == QueuePairs::kAhead) return;
   const char* key = "queue_pairs";

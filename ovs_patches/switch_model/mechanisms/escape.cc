@@ -147,12 +147,10 @@ EscapeMechanism::EscapeMechanism(const Params& params, SwitchActions actions, Rn
   }
 }
 
-// The flow traverses the port. If it left by another one before, as rules have changed, a token on its
-// account would reserve a place there for a frame that comes here.
-void EscapeMechanism::note(PortId out, const SwitchFlow& flow) {
-  if (!at(out).flows.note(flow)) return;
+// Out of line: most frames are of a flow that the port knows.
+[[gnu::noinline]] void EscapeMechanism::forget_at_others(PortId out, std::uint64_t key) {
   for (std::uint16_t p = 0; p < ports_.size(); ++p)
-    if (p != out.value) ports_[p].flows.forget_flow(flow.key());
+    if (p != out.value) ports_[p].flows.forget_flow(key);
 }
 
 // A frame joins a queue that Escape looks after.

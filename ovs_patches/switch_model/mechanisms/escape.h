@@ -80,7 +80,12 @@ class EscapeMechanism {
   bool serves(Tc tc) const { return (classes_ & bit_of(tc)) != 0; }
   bool between_switches(PortId port) const;
 
-  void note(PortId out, const SwitchFlow& flow);
+  // The flow traverses the port. If it left by another one before, as rules have changed, a token on its
+  // account would reserve a place there for a frame that comes here.
+  void note(PortId out, const SwitchFlow& flow) {
+    if (at(out).flows.note(flow)) forget_at_others(out, flow.key());
+  }
+  void forget_at_others(PortId out, std::uint64_t key);
   Duration period_of(PortId port) const;
   bool takes_tokens(PortId port) const;
   void clear_hol_block(PortId ingress, Tc tc, Time now);

@@ -130,10 +130,10 @@ Topology make_parking_lot(std::uint32_t switches, std::uint32_t hosts_per_switch
 // `clockwise`: all traffic goes s1, s2, ... sS, s1, so that buffers may wait for one another in a circle.
 Topology make_ring(std::uint32_t switches, std::uint32_t hosts_per_switch, LinkSpeed link, LinkSpeed trunk,
                    bool clockwise = false);
-// `hosts_per_leaf` on each of leaf1..leafL, every leaf linked to each of spine1..spineS. Ports of a leaf:
-// hosts first, then spines.
+// `hosts_per_leaf` on each of leaf1..leafL, every leaf linked to each of spine1..spineS by
+// `trunk_links` links side by side. Ports of a leaf: hosts first, then spines.
 Topology make_leaf_spine(std::uint32_t leaves, std::uint32_t spines, std::uint32_t hosts_per_leaf,
-                         LinkSpeed link, LinkSpeed trunk);
+                         LinkSpeed link, LinkSpeed trunk, std::uint32_t trunk_links = 1);
 
 // The three tiers of Al-Fares et al. (SIGCOMM 2008): `arity` pods of arity/2 edge and arity/2 aggregation
 // switches, (arity/2)^2 core switches. Aggregation switch j of a pod has the cores j * arity/2 ... Hosts per

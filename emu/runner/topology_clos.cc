@@ -6,7 +6,7 @@
 namespace rocelab {
 
 Topology make_leaf_spine(std::uint32_t leaves, std::uint32_t spines, std::uint32_t hosts_per_leaf,
-                         LinkSpeed link, LinkSpeed trunk) {
+                         LinkSpeed link, LinkSpeed trunk, std::uint32_t trunk_links) {
   Topology t;
   t.kind = "leaf-spine";
   const std::uint32_t hosts = leaves * hosts_per_leaf;
@@ -15,8 +15,8 @@ Topology make_leaf_spine(std::uint32_t leaves, std::uint32_t spines, std::uint32
   for (std::uint32_t s = 1; s <= spines; ++s) t.add_switch("spine" + std::to_string(s));
   for (std::uint32_t h = 0; h < hosts; ++h) t.add_link(h, hosts + h / hosts_per_leaf, link.rate, link.delay);
   for (std::uint32_t l = 0; l < leaves; ++l)
-    for (std::uint32_t s = 0; s < spines; ++s)
-      t.add_link(hosts + l, hosts + leaves + s, trunk.rate, trunk.delay);
+    for (std::uint32_t s = 0; s < spines * trunk_links; ++s)
+      t.add_link(hosts + l, hosts + leaves + s / trunk_links, trunk.rate, trunk.delay);
   return t;
 }
 

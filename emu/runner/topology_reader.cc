@@ -122,10 +122,12 @@ std::uint32_t read_hosts_per_edge(ConfigSection& section, const char* key, std::
 
 Topology read_leaf_spine(ConfigSection& section, Ends ends) {
   const LinkSpeed trunk = read_speed(section, "trunk_rate", "trunk_delay", ends.link);
-  const std::uint32_t leaves = count(section, "leaves", 256), spines = count(section, "spines", 64),
-                      hosts = read_hosts_per_edge(section, "hosts_per_leaf", spines, ends, trunk, true);
+  const std::uint32_t leaves = count(section, "leaves", 256), spines = count(section, "spines", 64);
+  const auto trunks = static_cast<std::uint32_t>(section.integer("trunk_links", 1, 1, 16));
+  const std::uint32_t hosts =
+      read_hosts_per_edge(section, "hosts_per_leaf", spines * trunks, ends, trunk, true);
   check_hosts(section, leaves * hosts, ends.nics);
-  return make_leaf_spine(leaves, spines, hosts, ends.link, trunk);
+  return make_leaf_spine(leaves, spines, hosts, ends.link, trunk, trunks);
 }
 
 Topology read_fat_tree(ConfigSection& section, Ends ends) {

@@ -21,6 +21,16 @@ TEST(TopologyTest, LeafSpinePortsAreHostsThenSpines) {
   EXPECT_EQ(t.nodes()[t.neighbour(t.find("spine2"), 2)].name, "leaf3");
 }
 
+TEST(TopologyTest, LeavesAndSpinesMayHaveLinksSideBySide) {
+  const Topology t = make_leaf_spine(2, 3, 1, {}, {100_Gbps, 1_us}, 2);
+  t.check();
+  EXPECT_EQ(t.links().size(), 2u + 2 * 3 * 2);
+  const std::uint32_t leaf2 = t.find("leaf2");
+  EXPECT_EQ(t.nodes()[t.neighbour(leaf2, 3)].name, "spine2");
+  EXPECT_EQ(t.nodes()[t.neighbour(leaf2, 4)].name, "spine2");
+  EXPECT_EQ(t.nodes()[t.find("spine3")].links.size(), 4u);
+}
+
 TEST(TopologyTest, DumbbellHasOneTrunk) {
   const Topology t = make_dumbbell(2, 9, {40_Gbps, 2_us}, {100_Gbps, 5_us});
   t.check();

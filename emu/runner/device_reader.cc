@@ -52,7 +52,11 @@ constexpr auto kEcn = fields(
                                "the thresholds of its preset"),
     field<&EcnConfig::k_min>("kmin", "queue length up to which nothing is marked"),
     field<&EcnConfig::k_max>("kmax", "queue length above which everything is marked"),
-    field<&EcnConfig::p_max>("pmax", "share of frames that is marked at `kmax`").within(0, 1));
+    field<&EcnConfig::p_max>("pmax", "share of frames that is marked at `kmax`").within(0, 1),
+    field<&EcnConfig::average>("average",
+                               "w_q: `kmin` and `kmax` hold against RED's average of the queue, in which its "
+                               "present length has this weight, and marks come evenly; 1: against the length")
+        .within(1e-6, 1));
 
 constexpr auto kClassLists =
     fields(classes<&ClassLists::lossless>(
@@ -88,7 +92,7 @@ std::vector<EcnOfRate> read_ecn(ConfigSection section, SwitchConfig& config,
   EcnConfig ecn;
   if (congestion_control.config.needs().marks && !congestion_control.config.needs().own_marks)
     ecn = {true, congestion_control.marking.k_min, congestion_control.marking.k_max,
-           congestion_control.marking.p_max};
+           congestion_control.marking.p_max, congestion_control.marking.average};
   ecn.enabled = section.boolean("enabled", ecn.enabled);
   read_thresholds(section, ecn);
   std::vector<EcnOfRate> by_rate = read_ecn_by_rate(section, ecn);

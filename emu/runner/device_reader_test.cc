@@ -71,6 +71,8 @@ TEST(DeviceReaderTest, LinksOfARateMayHaveMarkingOfTheirOwn) {
   const EcnConfig slow = plan.world.ports[1].config.ecn, fast = plan.world.ports[2].config.ecn;
   EXPECT_TRUE(slow.enabled && slow.k_min == 1_KB && slow.k_max == 4_KB && slow.p_max == 0.5);
   EXPECT_TRUE(fast.enabled && fast.k_min == 10_KB && fast.k_max == 1600_KB && fast.p_max == 0.2);
+  EXPECT_EQ(plain.average, 1);
+  EXPECT_NE(complaint("[switch.ecn]\naverage = 0\n").find("average"), std::string::npos);
   const std::string again = "[[switch.ecn.by_rate]]\nrate = \"25Gb/s\"\n";
   EXPECT_NE(complaint(again + again).find("switch.ecn.by_rate.1.rate = 25Gbps has thresholds already"),
             std::string::npos);

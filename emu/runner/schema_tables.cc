@@ -57,10 +57,11 @@ void add_column(std::vector<SchemaRow>& rows, std::size_t first, const Schema<P>
 }
 
 void add_marking(SchemaTable& table, const std::vector<CcPreset>& presets) {
-  SchemaRow row{"[switch.ecn]", {}, "", "marking: `kmin`, `kmax`, `pmax`"};
+  SchemaRow row{"[switch.ecn]", {}, "", "marking: `kmin`, `kmax`, `pmax`, and `average` where it is not 1"};
   for (const CcPreset& preset : presets)
     row.values.push_back("\"" + to_string(preset.marking.k_min) + "\", \"" + to_string(preset.marking.k_max) +
-                         "\", " + shortest(preset.marking.p_max));
+                         "\", " + shortest(preset.marking.p_max) +
+                         (preset.marking.average < 1 ? ", " + shortest(preset.marking.average) : ""));
   table.rows.push_back(std::move(row));
 }
 

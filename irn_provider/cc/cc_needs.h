@@ -48,6 +48,7 @@ struct CcBurst {
 struct CcMarking {
   Bytes k_min, k_max;
   double p_max = 1;
+  double average = 1;
 };
 
 // A named set of parameters, where sources disagree. An algorithm's first one is its default.

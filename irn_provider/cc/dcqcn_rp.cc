@@ -16,9 +16,9 @@ constexpr CcPresetOf<DcqcnParams> kPresets[] = {
      {.clamp_target = false, .periodic = true},
      kPaperMarking},
     {"rocc-authors",
-     "github.com/danushkam/rocc, simulator: the paper's with R_AI of 4 Mb/s",
+     "github.com/danushkam/rocc, simulator: the paper's with R_AI of 4 Mb/s, marking by RED's average",
      {.rate_ai = 4_Mbps},
-     kPaperMarking},
+     {5_KB, 200_KB, 0.01, 0.2}},  // WQ
     // The switch is as the paper's.
     {"connectx",
      "NVIDIA, DCQCN parameters of ConnectX-4 and later, defaults",

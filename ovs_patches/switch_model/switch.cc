@@ -58,6 +58,16 @@ const SwitchConfig& checked(const SwitchConfig& config, std::span<const PortConf
 
 }  // namespace
 
+namespace {
+
+bool marks_by_average(const SwitchConfig& c, std::span<const PortConfig> ports) {
+  const auto averages = [](const EcnConfig& ecn) { return ecn.enabled && ecn.average < 1; };
+  return std::ranges::any_of(c.classes, [&](const ClassConfig& of) { return averages(of.ecn); }) ||
+         std::ranges::any_of(ports, [&](const PortConfig& port) { return averages(port.ecn); });
+}
+
+}  // namespace
+
 SwitchCore::Port::Port(const SwitchConfig& switch_config, const PortConfig& port_config)
     : requests(switch_config.pfc.quanta, switch_config.pfc.refresh_percent, port_config.rate),
       pauses(port_config.rate),
@@ -88,6 +98,7 @@ SwitchCore::SwitchCore(const SwitchConfig& c, std::span<const PortConfig> port_c
   no_short_cut += sees_transmit;
   dequeues_apart = mechanisms.any_discard();
   no_short_cut += dequeues_apart;
+  no_short_cut += marks_by_average(config, port_configs);  // which every frame is a sample of
   if (preempting_classes == 0) return;
   ++no_short_cut;
   departs_apart = true;

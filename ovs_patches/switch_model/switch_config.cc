@@ -16,6 +16,7 @@ std::string problem_of_ecn(const EcnConfig& ecn) {
            ", need 0 <= K_min <= K_max";
   }
   if (!(ecn.p_max >= 0 && ecn.p_max <= 1)) return "ECN P_max is not a probability";
+  if (!(ecn.average > 0 && ecn.average <= 1)) return "ECN average is no weight above 0, up to 1";
   return {};
 }
 

@@ -31,6 +31,7 @@ struct EcnConfig {  // marking at enqueue; defaults: DCQCN's switch settings
   Bytes k_min = 5_KB;    // K_min: up to this length nothing is marked
   Bytes k_max = 200_KB;  // K_max: above this length everything is
   double p_max = 0.01;   // P_max: probability at K_max
+  double average = 1;    // w_q: weight of a queue's length in RED's average; 1: no average, the length itself
 };
 
 struct PortConfig {

@@ -168,7 +168,7 @@ struct SwitchCore {
   bool sees_transmit = false;            // a mechanism has on_transmit()
   bool dequeues_apart = false;           // a mechanism has discards(), or a policy chooses
   std::size_t arrival_watchers = 0;      // mechanisms whose on_arrival() or admit() is to be asked
-  std::size_t no_short_cut = 0;          // reasons for which no frame may pass(): these three; preemption
+  std::size_t no_short_cut = 0;          // reasons for which no frame may pass()
   std::unique_ptr<SwitchPolicy> policy;  // null: the scheduler and the limits of the configuration
   PolicyOutcome outcome;                 // of its last decision
   bool departs_apart = false;            // frames leave in pieces, or not at the link's rate

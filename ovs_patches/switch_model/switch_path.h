@@ -33,7 +33,8 @@ namespace rocelab {
   EgressQueues::Queue& queue = queues.at(out, tc);
   const Bytes length = queue.bytes;
   const Bytes frame = packet->frame();
-  if (ecn.marks(marking(port, tc), packet->ecn, length)) mark(out, in, *packet, length, now);
+  if (ecn.marks(marking(port, tc), packet->ecn, length, out.value * std::size_t{kTrafficClasses} + tc.value))
+    mark(out, in, *packet, length, now);
   if ((port.watched & bit_of(tc)) != 0) [[unlikely]]
     mechanisms.on_enqueue(port.watch, out, in, *packet, now);
   if (share < kGivenBack) ++shares[share].copies;

@@ -197,6 +197,20 @@ TEST(SwitchTest, APortMayMarkByThresholdsOfItsOwn) {
   EXPECT_EQ(marks(), (std::pair<std::uint64_t, std::uint64_t>{0, 0})) << "the class has no marking";
 }
 
+// A frame that finds an idle port is a sample, too, and may be marked.
+TEST(SwitchTest, FramesThatFindNothingAreSamplesOfAnAverage) {
+  SwitchConfig config = small();
+  config.classes[3].ecn = {.enabled = true, .k_min = 1_KB, .k_max = 1_KB, .p_max = 1, .average = 0.5};
+  Bench bench(config, kPorts);
+  for (std::uint32_t i = 0; i < 3; ++i) bench.send(0, 1, at(1_us), 1000_B, 3, 0, i);
+  for (std::uint32_t i = 3; i < 5; ++i) bench.send(0, 1, at(100_us * i), 1000_B, 3, 0, i);
+  bench.run();
+  std::vector<bool> marked;
+  for (const Departure& d : bench.sent_by(1)) marked.push_back(d.ecn == Ecn::kCe);
+  EXPECT_EQ(marked, (std::vector<bool>{false, false, true, false, false}))
+      << "they find 0, 1, 2, 0, 0 KB: averages of 0, 0.5, 1.25, 0.625, 0.3125 KB";
+}
+
 TEST(SwitchTest, OversizeFramesAreDropped) {
   Bench bench(small(), kPorts);
   bench.send(0, 1, at(1_us), 1098_B + SwitchConfig::kLongerOverIpv6 + 1_B);

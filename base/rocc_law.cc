@@ -37,6 +37,8 @@ RoccValues rocc_values(const RoccParams& p) {
           fixed(p.f_max, p.delta_f), fixed(p.alpha),      fixed(p.beta)};
 }
 
+std::int64_t rocc_first(const RoccParams& p) { return fixed(p.f_first.value_or(p.f_max), p.delta_f); }
+
 bool RoccValues::fit_cnp() const {
   const auto length = [](std::int64_t q) { return q >= 0 && q <= std::numeric_limits<std::uint32_t>::max(); };
   const auto gain = [](std::int64_t g) { return g >= 0 && g < std::int64_t{1} << kGainBits; };

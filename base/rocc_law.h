@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/units.h"
 
@@ -23,6 +24,8 @@ struct RoccParams {         // defaults: the paper's set for 40 Gb/s links
   Rate delta_f = 10_Mbps;   // Delta^F: rate unit
   double alpha = 0.3;       // alpha~: gain on the distance to Q_ref, in Delta^F per Delta^Q
   double beta = 1.5;        // beta~: gain on the growth
+  // F before the first T; none: F_max.
+  std::optional<Rate> f_first{};
 };
 
 // The set for a link: 3.5 gives 40 and 100 Gb/s, and 3.5.2 the thresholds of a 10 Gb/s testbed, whose gains
@@ -45,6 +48,7 @@ struct RoccValues {
   bool fit_cnp() const;
 };
 RoccValues rocc_values(const RoccParams& params);
+std::int64_t rocc_first(const RoccParams& params);  // f_first or F_max, in Delta^F of kFractionBits
 
 // What a congestion point says: the fair rate that it has computed, or what a host computes it from (3.3.6).
 enum class RoccForm : std::uint8_t {

@@ -313,6 +313,11 @@ TEST(CcReaderTest, RoccsPresetsAreValuesOfItsCongestionPoints) {
   EXPECT_EQ(paper.nic.config.cc.get<RoccRp>()->recovery_timer, 80_us);
   EXPECT_EQ(points(testbed).delta_q, 80_B);
   EXPECT_EQ(testbed.nic.config.cc.get<RoccRp>()->recovery_timer, 40_us) << "two periods of its own";
+  const Settings authors = rocc("preset = \"authors\"\n");
+  EXPECT_EQ(authors.nic.config.cc.get<RoccRp>()->recovery_timer, 55_us);
+  EXPECT_EQ(points(authors).f_first, 10_Mbps);
+  EXPECT_FALSE(points(paper).f_first);
+  EXPECT_EQ(value_of(paper, "congestion_control.rocc.f_first"), "\"f_max\"");
   EXPECT_FALSE(points(rocc("preset = \"p4-testbed\"\nq_ref = \"by-link\"\n")).q_ref);
 }
 

@@ -7,7 +7,8 @@ namespace rocelab {
 
 RoccSettings rocc_preset(std::string_view name) {
   RoccSettings points;
-  if (name == "paper" || name == "authors") return points;  // all by link
+  if (name == "authors") points.f_first = 10_Mbps;          // Delta^F for their 0: F_min after the first T
+  if (name == "paper" || name == "authors") return points;  // the rest by link
   points.q_ref = 75_KB;
   points.q_mid = 150_KB;
   points.q_max = 210_KB;

@@ -122,7 +122,7 @@ SchemaTable rocc_links() {
   for (const Rate link : {10_Gbps, 40_Gbps, 100_Gbps}) {
     const RoccParams p = rocc_params_for(link);
     const RoccSettings set{p.period, p.q_ref,   p.q_mid, p.q_max, p.delta_q,
-                           p.f_min,  p.delta_f, p.alpha, p.beta};
+                           p.f_min,  p.delta_f, {},      p.alpha, p.beta};
     table.columns.emplace_back(to_string(link), "");
     add_column(table.rows, 0, RoccMechanism::point_schema(), set);
   }

@@ -13,7 +13,9 @@ constexpr RoccRpParams kTwoPeriods{.recovery_timer = {}};
 constexpr CcPresetOf<RoccRpParams> kPresets[] = {
     {"paper", "Menikkumbura, 3.5, system parameters", kTwoPeriods},
     {"authors",
-     "github.com/danushkam/rocc, simulator: the paper's with the timer of fast recovery that it leaves open",
+     "github.com/danushkam/rocc, simulator: the paper's with the timer of fast recovery that it leaves open, "
+     "and a "
+     "fair rate that begins below F_min",
      {.recovery_timer = 55_us}},  // SELF_RISE_INTERVAL
     {"dpdk-testbed", "Menikkumbura, 3.5.2", kTwoPeriods},
     {"p4-testbed", "Menikkumbura, 3.5.3", kTwoPeriods}};

@@ -14,7 +14,7 @@ namespace rocelab {
 struct RoccSettings {
   std::optional<Duration> period;
   std::optional<Bytes> q_ref, q_mid, q_max, delta_q;
-  std::optional<Rate> f_min, delta_f;
+  std::optional<Rate> f_min, delta_f, f_first;
   std::optional<double> alpha, beta;
   bool allow_unstable = false;  // T and phase margin are not checked (emu/runner/rocc_loop.h)
 
@@ -23,7 +23,8 @@ struct RoccSettings {
 
 class RoccCp {
  public:
-  explicit RoccCp(const RoccParams& params) : params_(params), law_(rocc_values(params)) {}
+  explicit RoccCp(const RoccParams& params)
+      : params_(params), law_(rocc_values(params), rocc_first(params)) {}
 
   // Once per T. The field of the CNP: F in multiples of Delta^F, rounded; F itself keeps its fraction.
   std::uint32_t update(Bytes q_cur) {

@@ -31,6 +31,18 @@ TEST(RoccCpTest, FollowsHandComputedTrace) {
     EXPECT_EQ(cp.rate().bps() == 0 ? Rate{} : (cp.update(q_cur), cp.rate()), want);
 }
 
+// github.com/danushkam/rocc: currentRate(0). F_min after the first T, and up from there.
+TEST(RoccCpTest, FMayBeginWithNothing) {
+  RoccParams params;
+  params.f_first = 0_bps;
+  RoccCp cp(params);
+  EXPECT_FALSE(cp.unlimited());
+  EXPECT_EQ((cp.update(0_B), cp.rate()), 100_Mbps);
+  EXPECT_EQ((cp.update(0_B), cp.rate()), 120_Mbps);  // + 0.3 / 32 of 250 dQ: 2.34 dF
+  for (int i = 0; i < 1'000; ++i) cp.update(0_B);
+  EXPECT_TRUE(cp.unlimited());
+}
+
 TEST(RoccCpTest, AGrowthOfQmidHalvesAndOneUnitLessDoesNot) {
   RoccCp halved(RoccParams{}), steered(RoccParams{});
   halved.update(300_KB);

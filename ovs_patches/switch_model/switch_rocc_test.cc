@@ -180,6 +180,26 @@ TEST(SwitchRoccTest, APointThatRestedWorksAgainOnTheSameGrid) {
   EXPECT_EQ(b.cnps.front().time, at(1'040_us));
 }
 
+// The authors' simulator: F begins with 0, and climbs while nothing waits as it would with frames.
+TEST(SwitchRoccTest, FromAFirstRateThePointClimbsThoughNothingWaits) {
+  const auto rates = [](std::optional<Rate> first, Time begin) {
+    SwitchConfig config = rocc_config();
+    config.mechanisms.of<RoccMechanism>().points.f_first = first;
+    RoccBench b(config);
+    for (const int in : {0, 1, 2}) b.stream(in, 150, begin);
+    b.run_until(begin + 1_ms);
+    std::vector<std::uint32_t> units;
+    for (const Cnp& cnp : b.cnps) units.push_back(cnp.feedback.rate);
+    return units;
+  };
+  ASSERT_FALSE(rates(0_bps, at(0_us)).empty());
+  EXPECT_EQ(rates(0_bps, at(0_us)).front(), 10u) << "F_min";
+  EXPECT_GT(rates(std::nullopt, at(0_us)).front(), 1000u);
+  EXPECT_GT(rates(0_bps, at(4_ms)).front(), 100u);
+  EXPECT_LT(rates(0_bps, at(4_ms)).front(), rates(0_bps, at(6_ms)).front());
+  EXPECT_EQ(rates(0_bps, at(20_ms)), rates(std::nullopt, at(20_ms)));
+}
+
 TEST(SwitchRoccTest, OnlyDataWithPayloadToAHostOfTheRunIsToldOf) {
   RoccBench b;
   b.stream(0, 150, at(0_us));
@@ -297,6 +317,13 @@ TEST(SwitchRoccTest, ConfigurationsThatCannotWorkAreNamed) {
   points.period = 0_ps;
   EXPECT_NE(problem_of(config, ports).find("period"), std::string::npos);
   points = {};
+  points.f_first = 41_Gbps;
+  EXPECT_NE(problem_of(config, ports).find("F_first"), std::string::npos);
+  points.f_first = 0_bps;
+  EXPECT_EQ(problem_of(config, ports), "");
+  config.mechanisms.of<RoccMechanism>().form = RoccForm::kValues;
+  EXPECT_NE(problem_of(config, ports).find("leave f_first out"), std::string::npos);
+  config = rocc_config();
   config.classes[6].lossless = true;
   EXPECT_NE(problem_of(config, ports).find("lossy"), std::string::npos);
   config = rocc_config();

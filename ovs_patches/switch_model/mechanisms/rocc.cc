@@ -20,6 +20,11 @@ constexpr auto kPoints = fields(
     field<&RoccSettings::delta_q>("delta_q", "unit of lengths").or_word("by-link"),
     field<&RoccSettings::delta_f>("delta_f", "unit of rates").or_word("by-link"),
     field<&RoccSettings::f_min>("f_min", "least rate; the highest is the link's").or_word("by-link"),
+    field<&RoccSettings::f_first>(
+        "f_first",
+        "fair rate before the first T, from which it climbs while nothing waits; `f_max`: the "
+        "link's")
+        .or_word("f_max"),
     field<&RoccSettings::alpha>("alpha", "gain on the distance to `q_ref`, in `delta_f` per `delta_q`")
         .within(0, 1e6)
         .or_word("by-link"),
@@ -51,6 +56,8 @@ std::string problem_of_law(const RoccParams& p) {
     return "RoCC F_min " + to_string(p.f_min) + " and F_max " + to_string(p.f_max) +
            ", need Delta^F <= F_min <= F_max";
   }
+  if (p.f_first && (*p.f_first < 0_bps || *p.f_first > p.f_max))
+    return "RoCC F_first " + to_string(*p.f_first) + ", need 0 <= F_first <= F_max";
   constexpr double kMostGain = 1e6;
   constexpr std::int64_t kMostUnits = std::int64_t{1} << 30;  // of F, beside its fraction in 64 bits
   if (p.f_max.bps() / p.delta_f.bps() > kMostUnits) return "RoCC Delta^F is too small for its F_max";
@@ -70,6 +77,8 @@ std::string problem_of_report(const RoccParams& p) {
 // Checks the parameters that all congestion points of a switch have in common.
 std::string problem_of_points(const RoccSwitchParams& rocc, const SwitchConfig& config) {
   const RoccFlowTableParams& table = rocc.table;
+  if (rocc.form != RoccForm::kRate && rocc.points.f_first)
+    return "RoCC's F_first is the switch's, and here hosts compute F: leave f_first out";
   if (rocc.classes == 0 || rocc.dscp > 63) return "RoCC needs a class, and a DSCP of 6 bits";
   const std::uint8_t cnp_tc = config.class_map.of(rocc.dscp).value;
   if (cnp_tc < kTrafficClasses && config.pfc.enabled && config.classes[cnp_tc].lossless)
@@ -90,6 +99,7 @@ RoccParams RoccSettings::params(Rate link) const {
   p.delta_q = delta_q.value_or(p.delta_q);
   p.delta_f = delta_f.value_or(p.delta_f);
   p.f_min = f_min.value_or(p.f_min);
+  p.f_first = f_first;
   p.alpha = alpha.value_or(p.alpha);
   p.beta = beta.value_or(p.beta);
   return p;
@@ -139,7 +149,9 @@ void RoccMechanism::on_enqueue(PortId out, PortId in, const Packet& packet, Time
     }
     if (!point.next.is_never()) return;
     const Duration period = point.cp.params().period;
-    point.next = Time::zero() + period * ((now - Time::zero()) / period + 1);
+    const std::int64_t over = (now - Time::zero()) / period;
+    for (std::int64_t n = over; n > 0 && !point.cp.unlimited(); --n) point.cp.update(0_B);  // from F_first
+    point.next = Time::zero() + period * (over + 1);
     port.next = std::min(port.next, point.next);
     actions_.set_timer(out);
     return;

@@ -145,4 +145,9 @@ double draw_exponential(Rng& rng) {
   }
 }
 
+Duration think_time(Duration mean, bool constant, Rng& rng) {
+  const double share = constant ? 1 : draw_exponential(rng);
+  return Duration::from_ps(static_cast<std::int64_t>(static_cast<double>(mean.ps()) * share));
+}
+
 }  // namespace rocelab

@@ -1,8 +1,10 @@
-// Parts that kinds of workloads share: who sends to whom, what that is on the wire, exponential gaps.
+// Parts that kinds of workloads share: who sends to whom, what that is on the wire, exponential gaps,
+// think times.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "base/rng.h"
@@ -39,5 +41,9 @@ Bytes message_size_of(Bytes flow, std::uint32_t qps, Bytes wanted);
 // Exponential with mean 1, in 2^-53 steps, from comparisons of uniform draws only (von Neumann 1951): equal
 // on every machine, which log() is not.
 double draw_exponential(Rng& rng);
+
+// Times between the end of a flow and the next one of a closed loop.
+inline constexpr std::string_view kThinkTimes[] = {"exponential", "constant"};
+Duration think_time(Duration mean, bool constant, Rng& rng);
 
 }  // namespace rocelab

@@ -256,7 +256,8 @@ std::span<const KeyText> shared_workload_keys() {
        "or `cdf`: a file of sizes (below), with `cdf_form` `linear` or `steps`"},
       {"message_size", "one per queue pair", "at most 2 GiB", ""},
       {"qps", "1", "1..1024", "queue pairs (connections) of a flow, over which its messages go in turn"},
-      {"queue_pairs", "`ahead`; of collectives and RPCs `persistent`", "`ahead`, `per-flow`, `persistent`",
+      {"queue_pairs", "`ahead`; of collectives, RPCs and closed loops `persistent`",
+       "`ahead`, `per-flow`, `persistent`",
        "each flow has its own, all connected before the run; or created for its start and destroyed behind "
        "its end; or flows of the workload with one source and one destination share them (below)"},
       {"start", "`0us`", ">= 0", "experiment time at which it begins"},

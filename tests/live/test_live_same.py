@@ -43,6 +43,7 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "files.toml", ()),
     (_SMALL / "side_by_side.toml", ()),
     (_SMALL / "pinned_paths.toml", ()),
+    (_SMALL / "closed_loops.toml", ()),
     # Hosts with two NICs: along rails and across, and in two planes.
     (_SMALL / "several_nics.toml", ()),
     (_SMALL / "planes.toml", ()),

@@ -11,8 +11,6 @@
 namespace rocelab {
 namespace {
 
-constexpr std::string_view kThinkTimes[] = {"exponential", "constant"};
-
 constexpr auto kFields = fields(
     field<&RpcParams::load>(
         "load",
@@ -158,8 +156,7 @@ void Rpc::draw_closed(FlowDraw& draw, std::uint32_t client) const {
     for (std::uint32_t i = 0; i < params.requests; ++i) {
       const std::uint32_t server = servers[rng.below(servers.size())];
       const std::uint32_t response = add(draw, client, server, begin, before, place);
-      const double share = params.constant_think ? 1 : draw_exponential(rng);
-      before = {{response, rounded(static_cast<double>(params.think.ps()) * share)}};
+      before = {{response, think_time(params.think, params.constant_think, rng)}};
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include "base/type_list.h"
 #include "emu/runner/workloads/all_to_all.h"
+#include "emu/runner/workloads/closed_loop.h"
 #include "emu/runner/workloads/collective.h"
 #include "emu/runner/workloads/incast.h"
 #include "emu/runner/workloads/listed.h"
@@ -21,6 +22,7 @@ using Workloads = TypeList<  //
     AllToAll,                //
     Collective,              //
     Rpc,                     //
+    ClosedLoop,              //
     FlowList,                //
     FlowFile,                //
     Streams                  //

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -99,6 +100,8 @@ def _crowded(parameters: dict[str, str]) -> Iterator[str]:
     for key, value in parameters.items():
         if re.fullmatch(r"workload\.[^.]+\.(flow\.\d+\.)?start|link_event\.\d+\.at", key):
             late[key] = native.module().parse_duration_ps(_text(value))
+        elif re.fullmatch(r"workload\.[^.]+\.kind", key) and _text(value) == "closed-loop":
+            yield from _few_connections(key.removesuffix(".kind"), parameters)
         elif re.fullmatch(r"workload\.[^.]+\.load", key):
             group = key.removesuffix(".load")
             rate = f"{group}.every={_EVERY}" if _text(value) == "none" else f"{key}={_LOAD}"
@@ -111,6 +114,19 @@ def _crowded(parameters: dict[str, str]) -> Iterator[str]:
     latest = max(late.values(), default=0)
     if latest > _LATEST_PS:
         yield from (f"{key}={at * _LATEST_PS // latest}ps" for key, at in late.items() if at)
+
+
+def _few_connections(group: str, parameters: dict[str, str]) -> Iterator[str]:
+    """Of a closed loop with many: four senders and two receivers, without long pauses."""
+    senders, receivers = (
+        json.loads(parameters.get(f"{group}.{ends}", "[]")) for ends in ("senders", "receivers")
+    )
+    if len(senders) * len(receivers) > 8:
+        yield from (
+            f"{group}.senders={json.dumps(senders[:4])}",
+            f"{group}.receivers={json.dumps(receivers[:2])}",
+        )
+        yield from (f"{group}.think={_EVERY}", f"{group}.jitter={_EVERY}")
 
 
 def _smaller_buffers(settings: list[dict[str, str]], part: int) -> Iterator[str]:

@@ -251,6 +251,14 @@ def test_rocc_is_laid_beside_pfc_alone_and_rocc_with_escape_beside_rocc() -> Non
     assert escape.goals("ring", {}) == []
 
 
+def test_links_under_load_are_laid_beside_those_whose_buffers_never_fill() -> None:
+    busy = {"ideal": 80.0, "roce+pfc": 10.0, "roce+pfc+escape": 60.0, "roce+pfc+escape+return": 76.0}
+    runs = [Run(f"{scheme},web_search", 1, {"busy": value}) for scheme, value in busy.items()]
+    assert escape_measures.busy_of_ideal(runs) == pytest.approx(
+        {("escape,web_search", "of_ideal"): 75.0, ("pfc+escape+return,web_search", "of_ideal"): 95.0}
+    )
+
+
 def test_an_unknown_experiment_is_refused() -> None:
     with pytest.raises(UsageError, match="did you mean ring"):
         escape.PAPER.chosen("rings")

@@ -24,6 +24,7 @@ _SHORT = 1_000_000  # bytes; figure 4.17a: "flows smaller than 1 MB"
 # The chapter's form, and ours beside it: flows are announced, tokens come back (docs/explanation/escape.md).
 ESCAPE, ANNOUNCED = "roce+pfc+escape", "roce+pfc+escape+announce"
 OPEN = "roce+pfc+escape+open"  # ours: no tokens for flows of long queues (escape.open_below)
+RETURN = "roce+pfc+escape+return"  # ours: tokens that nobody can use come back (escape.return_tokens)
 XOFF_OVER, P99_OVER = "xoff_over_pfc", "p99_over_pfc"
 PFC, ROCC, BOTH = "roce+pfc", "roce+pfc+rocc", "roce+pfc+rocc+escape"
 
@@ -176,8 +177,11 @@ def ring_authors(outcome: RunOutcome) -> dict[str, float]:
 
 def busy_of_ideal(runs: Sequence[Run]) -> dict[tuple[str, str], float]:
     """How busy the links are under load, in per cent of what they are with buffers that never fill."""
-    ratios = _side_by_side(runs, "busy", ESCAPE, "ideal")
-    return {(f"escape,{case}", "of_ideal"): 100 * ratio for case, ratio in ratios.items()}
+    return {
+        (f"{name},{case}", "of_ideal"): 100 * ratio
+        for scheme, name in ((ESCAPE, "escape"), (RETURN, "pfc+escape+return"))
+        for case, ratio in _side_by_side(runs, "busy", scheme, "ideal").items()
+    }
 
 
 def of_ideal(runs: Sequence[Run]) -> dict[tuple[str, str], float]:

@@ -133,6 +133,8 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
     ("*/rocc/fct.toml", "irn+pfc+hpcc*", {"pauses"}, _SHORT),
     ("*/rocc/multi_bottleneck.toml", "irn+pfc+hpcc", {"pauses"}, _SHORT),
     ("*/rocc/allowed.toml", "*", {"pauses"}, "small flows, and 800 KB for each ingress port"),
+    ("*/rocc/fct_closed.toml", "*", {"pauses"}, "800 KB for each ingress port"),
+    ("*/rocc/fct_authors.toml", "roce+pfc+rocc,*", {"pauses"}, "F begins with little"),
     (
         "*/rocc/testbed_dpdk_mix.toml",
         "roce+pfc+rocc",
@@ -165,6 +167,7 @@ _ALIKE: tuple[tuple[str, str, str, str], ...] = (
     ("*/openqueue/algorithms.toml", "?,1[02]", "?,1[02]", "nothing is dropped"),
     ("*/openqueue/lqd.toml", "lqd", "shared", "two spellings of one policy"),
     ("*/openqueue/backpressure.toml", "program", "pfc", "the same pauses"),
+    ("*/rocc/fct_authors.toml", "roce+pfc+rocc,*,pool", "roce+pfc+rocc,*,ports", "no pauses"),
     ("*/rocc/rate_at_host.toml", "*", "*", "two flows, always in the queue: all tell them the same"),
 )
 # Flows that start at 0 on links that lose nothing.

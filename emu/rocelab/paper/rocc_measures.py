@@ -185,22 +185,23 @@ def _rates(outcome: RunOutcome) -> Measured:
     return Measured(values, [], {scheme: notes | pauses.notes(found)}, arrays)
 
 
-_SETTLED_S = 2e-3  # of the rates that sources are told: from then on
+_SETTLED_S = 2e-3  # of the rates that sources set: from then on
 
 
 def _allowed(outcome: RunOutcome) -> Measured:
-    """Table 3.3 as its authors' simulator records it, while flows begin: each rate that RoCC's channels are told, and each that DCQCN and HPCC set."""
+    """Table 3.3 as its authors' simulator records it, while flows begin: each rate that a channel sets. Of RoCC's it has the told ones, too: they are noted."""
     scheme = scheme_of(outcome)
     end_s = _last_begins_s(outcome)
-    if scheme == "rocc":
-        rates = traces.spread_of(*traces.told_mbps(outcome, _SETTLED_S, end_s))
-    else:
-        rates = traces.spread_of(traces.allowed_mbps(outcome, _SETTLED_S, end_s))
+    rates = traces.spread_of(traces.allowed_mbps(outcome, _SETTLED_S, end_s))
     values: dict[tuple[str, str], float | None] = {
         (scheme, "flow_rate"): rates.mean,
         (scheme, "deviation"): rates.deviation,
     }
-    return Measured(values, [], {scheme: _notes(outcome, scheme)[scheme] | _tier_queues(outcome)})
+    notes = _notes(outcome, scheme)[scheme] | _tier_queues(outcome)
+    if scheme == "rocc":
+        told = traces.spread_of(*traces.told_mbps(outcome, _SETTLED_S, end_s))
+        notes |= {"told_mbps": told.mean, "told_deviation": told.deviation}
+    return Measured(values, [], {scheme: notes})
 
 
 def by_size(outcome: RunOutcome) -> dict[str, float]:
@@ -329,6 +330,7 @@ EXPERIMENTS: Mapping[str, Callable[[RunOutcome], Measured]] = {
     "allowed": _allowed,
     "fct": _completion,
     "fct_authors": _completion,
+    "fct_closed": _completion,
     "unlimited": _completion,
     "gains": _fairness,
     "flow_tables": _fairness,

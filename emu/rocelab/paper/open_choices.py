@@ -143,11 +143,25 @@ ROCC = (
         ),
         ("fct", "unlimited"),
     ),
+    key_choice(
+        "workload.flows.queue_pairs",
+        "persistent: connections that live on from flow to flow",
+        ['"ahead"'],
+        "3.5.4 does not say whether a flow has a connection of its own; the generators of the authors' simulator keep theirs",
+        ("fct_closed",),
+    ),
+    key_choice(
+        "congestion_control.rocc.f_first",
+        "f_max",
+        ['"10Mb/s"'],
+        "3.3.2 does not say with which rate a congestion point begins; in the published model F is F_min after the first T",
+        ("fairness", "convergence"),
+    ),
     seed_choice((4, 5, 6)),
 )
 
 
-_POOLS = ("ring", "ring_load", "two_level", "innocent")  # experiments that empty pools hold up
+_POOLS = ("ring", "ring_load", "ring_authors", "two_level", "innocent")  # experiments that empty pools hold up
 
 
 def _ring_workloads(setting: str) -> tuple[str, ...]:
@@ -212,7 +226,7 @@ ESCAPE = (
         ),
         ("ring_authors",),
     ),
-    seed_choice((4, 5, 6)),
+    seed_choice((11, 12, 13)),
 )
 
 TIMELY = (

@@ -128,7 +128,11 @@ class SwitchScript {
     c.selection = (more & 1) != 0 ? Selection::kStrict : Selection::kEts;
     c.weight = static_cast<std::uint16_t>(1 + (more >> 1 & 3));
     if ((more & 16) != 0) c.egress_max = 9_KB;
-    c.ecn = {.enabled = (more & 32) != 0, .k_min = 2_KB, .k_max = 6_KB, .p_max = 0.5};
+    c.ecn = {.enabled = (more & 32) != 0,
+             .k_min = 2_KB,
+             .k_max = 6_KB,
+             .p_max = 0.5,
+             .average = (more & 64) != 0 ? 0.25 : 1};
   }
 
   // The next frame of a port ends when the last one has, and the frame itself is over.

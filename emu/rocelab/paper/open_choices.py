@@ -161,7 +161,8 @@ ROCC = (
 )
 
 
-_POOLS = ("ring", "ring_load", "ring_authors", "two_level", "innocent")  # experiments that empty pools hold up
+# Experiments that empty pools hold up.
+_POOLS = ("ring", "ring_load", "ring_authors", "two_level", "innocent")
 
 
 def _ring_workloads(setting: str) -> tuple[str, ...]:

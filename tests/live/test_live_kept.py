@@ -115,5 +115,6 @@ def test_up_that_is_interrupted_while_it_builds_leaves_nothing(tmp_path: Path, f
         processes = recorded(run_id)
         os.killpg(building.pid, signal.SIGINT)  # as the terminal does
         assert building.wait(30) == 130, (tmp_path / "log").read_text()
-    assert _processes_in(folder) == []
+    # A session that has only begun to start sees by itself that its runner is gone.
+    wait_for(lambda: _processes_in(folder) == [], "the processes' end", 5)
     assert leftovers(run_id, processes) == []

@@ -3,6 +3,7 @@
 // RoCC's and Escape's simulators (github.com/danushkam/rocc, UDPReliableApp).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 

@@ -317,6 +317,8 @@ TEST(CcReaderTest, RoccsPresetsAreValuesOfItsCongestionPoints) {
   EXPECT_EQ(authors.nic.config.cc.get<RoccRp>()->recovery_timer, 55_us);
   EXPECT_EQ(points(authors).f_first, 10_Mbps);
   EXPECT_FALSE(points(paper).f_first);
+  EXPECT_FALSE(points(rocc("preset = \"authors\"\nrate_computation = \"host\"\n")).f_first)
+      << "the switch's, and hosts compute";
   EXPECT_EQ(value_of(paper, "congestion_control.rocc.f_first"), "\"f_max\"");
   EXPECT_FALSE(points(rocc("preset = \"p4-testbed\"\nq_ref = \"by-link\"\n")).q_ref);
 }

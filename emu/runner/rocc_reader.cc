@@ -20,6 +20,7 @@ RoccSettings rocc_preset(std::string_view name) {
 void read_rocc_points(ConfigSection& section, std::string_view preset, RoccSwitchParams& rocc,
                       RoccRpParams& rp) {
   rocc.points = rocc_preset(preset);
+  if (rp.form != RoccForm::kRate) rocc.points.f_first.reset();  // the switch's, and here hosts compute F
   read_schema(section, RoccMechanism::point_schema(), rocc.points);
   rocc.form = rp.form;
   // Hosts that compute have to be told of an empty queue, too, or F never rises again (docs/papers/rocc.md):

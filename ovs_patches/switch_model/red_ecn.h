@@ -43,8 +43,8 @@ class RedEcn {
 
  private:
   struct Average {
-    double length = 0;  // bytes
-    int unmarked = -1;  // frames since the last mark, or since the average came above K_min
+    double length = 0;           // bytes
+    std::int64_t unmarked = -1;  // frames since the last mark, or since the average came above K_min
   };
 
   bool marks_by_average(const EcnConfig& config, double queue, std::size_t number) {
@@ -53,7 +53,7 @@ class RedEcn {
     average.length += config.average * (queue - average.length);
     const double p = probability(config, average.length);
     average.unmarked = p > 0 ? average.unmarked + 1 : -1;
-    const double left = 1 - average.unmarked * p;
+    const double left = 1 - static_cast<double>(average.unmarked) * p;
     const bool full = p >= 1 || queue > static_cast<double>(config.k_max.count());
     if (!full && (p <= 0 || (left > p && !rng_.bernoulli(p / left)))) return false;
     average.unmarked = 0;

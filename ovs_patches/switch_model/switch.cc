@@ -56,10 +56,6 @@ const SwitchConfig& checked(const SwitchConfig& config, std::span<const PortConf
   return config;
 }
 
-}  // namespace
-
-namespace {
-
 bool marks_by_average(const SwitchConfig& c, std::span<const PortConfig> ports) {
   const auto averages = [](const EcnConfig& ecn) { return ecn.enabled && ecn.average < 1; };
   return std::ranges::any_of(c.classes, [&](const ClassConfig& of) { return averages(of.ecn); }) ||
